@@ -82,9 +82,11 @@ def test_every_requirement_is_used() -> None:
     def modules(requirements: list[str]) -> set[str]:
         names = {re.split(r"[<>=;\[ ]", requirement)[0] for requirement in requirements}
         return {
-            {"scikit-learn": "sklearn", "markdown-it-py": "markdown_it"}.get(name, name).replace(
-                "-", "_"
-            )
+            {
+                "scikit-learn": "sklearn",
+                "markdown-it-py": "markdown_it",
+                "python-docx": "docx",
+            }.get(name, name).replace("-", "_")
             for name in names
         }
 

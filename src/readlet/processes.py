@@ -98,12 +98,13 @@ class Job:
                     self._processes.discard(process)
         return subprocess.CompletedProcess(process.args, process.returncode, output, errors)
 
-    def text(self, module: str, *, data: bytes, seconds: float, what: str) -> str:
+    def text(self, module: str, *arguments: str, data: bytes, seconds: float, what: str) -> str:
         """What a module reads from these bytes by `write_text`; an error of one line otherwise."""
         from readlet.errors import ReadletError
 
         try:
-            done = self.run(module, str(max(1, round(seconds))), data=data, seconds=seconds)
+            limit = str(max(1, round(seconds)))
+            done = self.run(module, limit, *arguments, data=data, seconds=seconds)
         except subprocess.TimeoutExpired:
             raise ReadletError(f"{what} was not read within {seconds:g} s; split it") from None
         if self.is_killed:

@@ -1,14 +1,19 @@
 """Text of files that users send: never what a page runs, and a reason where there is none."""
 
 import io
+import zipfile
 from collections.abc import Callable
+from email.message import EmailMessage
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from readlet.errors import ReadletError
-from readlet.inference.document_files import document_text
-from readlet.inference.pdf_text import pdf_text
+from readlet.inference.document_files import document_text, read_bytes, read_documents
+from readlet.inference.document_text import DocumentText, Part
+from readlet.inference.office_files import office_parts
+from readlet.inference.pdf_text import joined_lines, pdf_parts, without_running_heads
 from readlet.processes import Job
 
 WORDS = b"BT /F1 12 Tf 20 200 Td (The kettle was patented in 1891.) Tj ET"
@@ -74,4 +79,129 @@ def test_pdfs_without_text_say_so(made_pdf: Callable[..., bytes]) -> None:
         (bomb, "too much memory"),
     ):
         with pytest.raises(ReadletError, match=fault):
-            pdf_text(data)
+            pdf_parts(data)
+
+
+def test_words_and_lines_of_a_pdf_are_joined() -> None:
+    pages = [
+        "The lamp at Cape Wick burned oil until the keep-",
+        "ers bought a well-",
+        "known burner from Ghent, which was twice as bright.",
+        "It is well-known today.",
+        "Price list",
+        "Lamp 12",
+        "- oil",
+    ]
+    assert joined_lines(["\n".join(pages)]) == [
+        "The lamp at Cape Wick burned oil until the keepers bought a well-known burner from Ghent, "
+        "which was twice as bright. It is well-known today.\nPrice list\nLamp 12\n- oil"
+    ]
+
+
+def test_running_heads_and_page_numbers_are_dropped() -> None:
+    pages = [
+        f"Harbour Board  Report {n}\nText of page {n}.\nMore of it.\n- {n} -" for n in (7, 8, 9)
+    ]
+    kept = without_running_heads(pages)
+    assert kept == [f"Text of page {n}.\nMore of it." for n in (7, 8, 9)]
+    assert without_running_heads(pages[:1]) == [pages[0]]
+
+
+def test_a_sentence_goes_on_over_pages() -> None:
+    document = DocumentText.of([Part("page 1", "It was lit"), Part("page 2", "by Ada.")])
+    assert document.text == "It was lit by Ada."
+    assert document.place(document.text.index("Ada")) == "page 2"
+
+
+def docx(path: Path | None = None) -> bytes:
+    made = pytest.importorskip("docx").Document()
+    made.add_paragraph("For all guests.")
+    made.add_heading("Tariffs", 1)
+    table = made.add_table(2, 3)
+    for row, cells in zip(
+        table.rows, [("Plan", "Price", "Data"), ("Basic", "9 €", "")], strict=True
+    ):
+        for cell, text in zip(row.cells, cells, strict=True):
+            cell.text = text
+    made.add_heading("Ending", 2)
+    made.add_paragraph("Thirty days\tnotice.")
+    file = io.BytesIO()
+    made.save(file)
+    return file.getvalue()
+
+
+def xlsx() -> bytes:
+    book = pytest.importorskip("openpyxl").Workbook()
+    sheet = book.active
+    sheet.title = "Oil"
+    for row in (["Prices of 1881"], ["Item", "EUR"], ["Lamp", 12.0], [], ["Wick", 1.5]):
+        sheet.append(row)
+    file = io.BytesIO()
+    book.save(file)
+    return file.getvalue()
+
+
+def test_word_files_have_headings_and_rows_with_their_header() -> None:
+    found = read_bytes(docx(), "docx")
+    assert "Plan: Basic; Price: 9 €" in found.text
+    assert found.place(found.text.index("9 €")) == "“Tariffs”"
+    assert found.place(found.text.index("Thirty")) == "“Ending”"
+    assert found.place(0) == "line 1"
+
+
+def test_rows_of_sheets_and_tables_are_read_with_their_header() -> None:
+    sheet = read_bytes(xlsx(), "xlsx")
+    assert sheet.text.split("\n")[2:] == ["Item: Lamp; EUR: 12", "Item: Wick; EUR: 1.5"]
+    assert sheet.place(sheet.text.index("1.5")) == "Oil, row 5"
+    table = read_bytes('Item;EUR\nLamp;12,5\n"Oil;\nfine";3\n'.encode("utf-16"), "csv")
+    assert table.text.split("\n")[1:] == ["Item: Lamp; EUR: 12,5", "Item: Oil; fine; EUR: 3"]
+    assert table.place(table.text.index("12,5")) == "row 2"
+
+
+def test_an_email_is_its_head_and_its_text() -> None:
+    message = EmailMessage()
+    message["From"], message["Subject"] = "ada@wick.example", "Café und Öl"
+    message.set_content("<h1>Oil</h1><p>It comes on <b>Monday</b>.", subtype="html")
+    message.add_attachment(b"x", maintype="image", subtype="png", filename="lamp.png")
+    text = document_text(message.as_bytes(), "eml")
+    assert text.startswith("From: ada@wick.example\nSubject: Café und Öl\nAttached: lamp.png")
+    assert text.endswith("It comes on Monday.")
+
+
+@pytest.mark.parametrize("kind", ["docx", "xlsx", "eml"])
+def test_damaged_office_files_are_one_line(kind: str) -> None:
+    for data in (b"", b"PK\x03\x04 no archive", b"\0" * 99):
+        with pytest.raises(ReadletError, match="damaged"):
+            office_parts(kind, data)
+
+
+def test_an_archive_that_unpacks_to_too_much_is_not_unpacked() -> None:
+    bomb = io.BytesIO(docx())
+    with zipfile.ZipFile(bomb, "a", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("word/media/zeros", b"0" * 210_000_000)
+    assert len(bomb.getvalue()) < 1_000_000
+    with pytest.raises(ReadletError, match="unpacks to too much"):
+        office_parts("docx", bomb.getvalue())
+
+
+def test_parts_of_pages_and_markdown_have_the_names_of_their_headings() -> None:
+    text = "Intro\n\n# Oil #\nIt is dear.\n"
+    markdown = read_bytes(text.encode(), "markdown")
+    assert markdown.text == text
+    assert markdown.place(text.index("dear")) == "“Oil”"
+    page = read_bytes(b"Intro<h2><i>Fish</i> oil</h2>It is dear.", "html")
+    assert page.text == "Intro\nFish oil\nIt is dear."
+    assert page.place(page.text.index("dear")) == "“Fish oil”"
+    assert page.place(0) == "line 1"
+
+
+def test_a_folder_is_read_with_guessed_encodings_and_reasons(tmp_path: Path) -> None:
+    (tmp_path / "prices.docx").write_bytes(docx())
+    (tmp_path / "old.txt").write_bytes("caf\xe9 noir".encode("cp1252"))
+    (tmp_path / "bad.xlsx").write_bytes(b"nothing")
+    (tmp_path / "photo.png").write_bytes(b"x")
+    read = read_documents([str(tmp_path)])
+    assert sorted(Path(name).name for name in read.texts) == ["old.txt", "prices.docx"]
+    assert read.guessed == [f"{tmp_path / 'old.txt'}: read as cp1252"]
+    assert [Path(line.split(":")[0]).name for line in read.unreadable] == ["bad.xlsx"]
+    assert read.others == 1

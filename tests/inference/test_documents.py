@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from readlet.errors import ReadletError
 from readlet.inference.baseline import LexicalBaseline
+from readlet.inference.calibration import DocumentOdds
 from readlet.inference.documents import Documents, Found
 from readlet.inference.inputs import MAX_PASSAGES, AnswerOptions, as_examples
 from readlet.inference.reader import Reader
@@ -99,7 +100,50 @@ def test_each_prediction_names_its_passage(reader: Reader, passages: Any) -> Non
     keys = list(passages) if isinstance(passages, dict) else [0, 1, 2]
     assert sorted(one.passage for one in found) == sorted(keys)
     for one in found:
-        assert one.prediction == reader.answer("Who built the kiln?", passages[one.passage])
+        alone = reader.answer("Who built the kiln?", passages[one.passage])
+        given = [(c.text, c.start, c.end) for c in one.prediction.n_best]
+        assert given == [(c.text, c.start, c.end) for c in alone.n_best]
+
+
+@pytest.mark.parametrize("always", [False, True])
+def test_all_answers_and_none_share_one_probability(reader: Reader, always: bool) -> None:
+    found = reader.answer_any("Who built the old kiln?", [KILN, BELL, RIO], always_answer=always)
+    none = {one.prediction.no_answer for one in found}
+    assert len(none) == 1
+    shown = sum(c.score for one in found for c in one.prediction.n_best)
+    assert 0 < shown + none.pop() <= 1 + 1e-9
+    if always:
+        assert not any(one.prediction.abstained for one in found)
+        assert found[0].prediction.no_answer == 0
+
+
+def test_a_sure_answer_of_an_irrelevant_document_counts_for_nothing() -> None:
+    kiln, other = answer_any(Scripted(), "Which kiln?", ["kiln 0.3", "0.999999"])
+    assert (kiln.passage, other.passage) == (0, 1)
+    assert kiln.prediction.score > other.prediction.score == 0
+    (alone,) = answer_any(Scripted(), "Which kiln?", ["0.999999"])
+    assert alone.prediction.abstained
+    assert (alone.prediction.score, alone.prediction.no_answer) == (0, 1)
+
+
+def test_evidence_and_relevance_raise_an_answer() -> None:
+    def score(*passages: str) -> float:
+        found = answer_any(Scripted(), "Which kiln is old?", list(passages))
+        return next(one.prediction.score for one in found if one.passage == 0)
+
+    assert score("kiln old 0.9", "bell 0.9") > score("kiln old 0.7", "bell 0.9")
+    assert score("kiln old 0.9", "kiln 0.9") > score("kiln 0.9", "kiln old 0.9")
+
+
+def test_the_share_of_questions_without_an_answer_moves_the_odds_of_none() -> None:
+    def none(share: float | None) -> float:
+        found = answer_any(Scripted(), "Which kiln?", ["kiln 0.8"], unanswerable_share=share)
+        return found[0].prediction.no_answer
+
+    fitted = Scripted.document_odds.unanswerable_share
+    assert none(None) == pytest.approx(none(fitted))
+    odds = [p / (1 - p) for p in (none(0.5), none(0.8))]
+    assert odds[1] / odds[0] == pytest.approx(4)
 
 
 def test_the_answer_and_its_offsets_are_those_of_the_whole_document() -> None:
@@ -122,10 +166,12 @@ def answer_any(reader: Any, question: str, passages: Any, **options: Any) -> lis
 
 
 class Scripted:
-    """Answers with the number in the passage, as its score; below 0.5 it refuses."""
+    """Answers with the number in the passage, as its score."""
 
     name = "scripted"
     no_answer_threshold = 0.5
+    takes_unanswerable_share = True
+    document_odds = DocumentOdds(relevance=1.0, evidence=1.0, bias=0.0, threshold=0.6)
 
     def __init__(self) -> None:
         self.read: list[str] = []
@@ -153,12 +199,15 @@ def place_of(best: Candidate) -> tuple[str, int, int]:
 REFUSAL = Prediction.choose((), 1.0, 0.0)
 
 
-def test_best_first_answers_before_no_answer() -> None:
-    passages = ["kiln 0.4", "nothing", "kiln 0.9", "0.6", "kiln kiln 0.6", "kiln 0.1"]
+def test_best_first_and_nothing_where_none_is_likelier_than_the_threshold() -> None:
+    passages = ["kiln 0.4", "nothing", "kiln 0.9", "0.6", "kiln kiln 0.4", "kiln 0.1"]
     found = answer_any(Scripted(), "Which kiln?", passages)
-    assert [one.passage for one in found] == [2, 4, 3, 0, 5, 1]  # 4 is more relevant than 3
-    assert [one.prediction.abstained for one in found] == [False] * 3 + [True] * 3
-    assert found[0].relevance > found[2].relevance == 0
+    assert [one.passage for one in found] == [2, 4, 0, 5, 1, 3]  # 4 is more relevant than 0
+    assert not any(one.prediction.abstained for one in found if one.best)
+    assert found[0].relevance > found[-1].relevance == 0
+    found = answer_any(Scripted(), "Which kiln?", ["kiln 0.2", "kiln 0.1"])
+    assert all(one.prediction.abstained for one in found)
+    assert found[0].best is not None
 
 
 def test_only_the_most_relevant_pieces_are_read() -> None:
@@ -170,9 +219,9 @@ def test_only_the_most_relevant_pieces_are_read() -> None:
 
 
 def test_an_answer_is_listed_once_for_each_document() -> None:
-    twice = f"0.8 {FILLER * 60}" * 2
-    found = answer_any(Scripted(), "What?", [twice, "0.8"])
-    assert [(one.passage, one.prediction.text) for one in found if one.best] == [
+    twice = f"A lamp 0.8 {FILLER * 60}" * 2
+    found = answer_any(Scripted(), "Which lamp?", [twice, "lamp 0.8"])
+    assert sorted((one.passage, one.best.text) for one in found if one.best) == [
         (0, "0.8"),
         (1, "0.8"),
     ]

@@ -13,6 +13,7 @@ from readlet.inference.places import place_of
 from readlet.types import Candidate, Prediction
 
 if TYPE_CHECKING:
+    from readlet.inference.document_text import DocumentText
     from readlet.inference.documents import Documents
     from readlet.inference.inputs import Answerer
 
@@ -26,13 +27,16 @@ class Located:
     """A candidate in the text where it stands."""
 
     name: str  # of the document
-    text: str
+    document: "DocumentText"
     candidate: Candidate
 
     @property
+    def text(self) -> str:
+        return self.document.text
+
+    @property
     def place(self) -> str:
-        line = place_of(self.text, self.candidate.start, self.candidate.end).line
-        return f"{self.name}, line {line:,}"
+        return f"{self.name}, {self.document.place(self.candidate.start)}"
 
     def sentence(self) -> Text:
         """In one line, with the answer highlighted; a long one is cropped around it."""
@@ -95,21 +99,21 @@ class Source(Protocol):
 class OnePassage:
     reader: "Answerer"
     name: str
-    text: str
+    document: "DocumentText"
     options: AnswerOptions
 
     def answer(self, question: str, shown: int = 1) -> Answer:
         options = self.options.changed(n_best=max(shown, N_BEST))
-        prediction = self.reader.answer(question, self.text, options)
-        return answer_in(self.name, self.text, question, prediction)
+        prediction = self.reader.answer(question, self.document.text, options)
+        return answer_in(self.name, self.document, question, prediction)
 
     def show_passage(self) -> None:
-        console.print(_passage(self.text, None))
+        console.print(_passage(self.document.text, None))
 
 
-def answer_in(name: str, text: str, question: str, prediction: Prediction) -> Answer:
+def answer_in(name: str, document: "DocumentText", question: str, prediction: Prediction) -> Answer:
     """The answer of a reader in one passage."""
-    found = tuple(Located(name, text, candidate) for candidate in prediction.n_best)
+    found = tuple(Located(name, document, candidate) for candidate in prediction.n_best)
     best = [asdict(candidate) for candidate in prediction.n_best]
     return Answer(question, prediction, found, "here", asdict(prediction), best)
 
@@ -130,7 +134,7 @@ class ManyDocuments:
         return Answer(
             question,
             found[0].prediction,
-            tuple(Located(str(name), self.documents[name], one) for name, one in best),
+            tuple(Located(str(name), self.documents.document(name), one) for name, one in best),
             "in these documents",
             {"document": found[0].passage} | asdict(found[0].prediction),
             [{"document": name} | asdict(one) for name, one in best],

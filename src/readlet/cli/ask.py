@@ -43,7 +43,8 @@ def ask(
         typer.Argument(
             metavar="PASSAGE...",
             show_default=False,
-            help="A file (.txt, .md, .html or .pdf), or - for standard input. Several files, or a "
+            help="A file (.txt, .md, .html, .pdf, .docx, .xlsx, .csv or .eml), or - for standard "
+            "input. Several files, or a "
             "folder of them: the most relevant pieces are read, and the document is named.",
         ),
     ] = None,
@@ -122,17 +123,22 @@ def _asked(
         read_document,
         read_documents,
     )
-    from readlet.inference.documents import Documents
+    from readlet.inference.documents import MOST_OF_PASSAGE, Documents
     from readlet.inference.reader import load_reader
 
     if is_one_document(paths):
-        text = read_document(paths[0], encoding)
+        document = read_document(paths[0], encoding)
         name = "standard input" if paths[0] == STANDARD_INPUT else paths[0]
-        return OnePassage(load_reader(reader, device=device), name, text, options)
+        if document.guessed_encoding:
+            say(f"readlet: {name}: read as {document.guessed_encoding}; --encoding names another")
+        if len(document.text) <= MOST_OF_PASSAGE:
+            return OnePassage(load_reader(reader, device=device), name, document, options)
+        documents = Documents({name: document})
+        return ManyDocuments(load_reader(reader, device=device), documents, read, options)
     files = read_documents(paths, encoding)
     _report_skipped(files)
     loaded = load_reader(reader, device=device)
-    documents = Documents(files.texts)
+    documents = Documents(files.documents)
     if not documents.pieces:
         raise ReadletError("the documents contain no words; give text")
     return ManyDocuments(loaded, documents, read, options)
@@ -145,6 +151,9 @@ def _report_skipped(files: "DocumentFiles") -> None:
         more = len(files.unreadable) - FEW
         rest = f"; and {more:,} more" if more > 0 else ""
         say(f"readlet: {len(files.unreadable):,} skipped: {shown}{rest}")
+    if files.guessed:
+        others = f"; and {len(files.guessed) - FEW:,} more" if len(files.guessed) > FEW else ""
+        say(f"readlet: {'; '.join(files.guessed[:FEW])}{others}; --encoding names another")
     if files.others:
         say(f"readlet: {files.others:,} files of other types skipped")
 

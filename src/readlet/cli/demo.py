@@ -109,12 +109,14 @@ def _ask(reader: "Answerer", split: str, chosen: tuple[str, ...]) -> None:
     """For each chosen prefix, ask the first question of the split whose id starts with it."""
     from readlet.cli.answers import answer_in, show_question
     from readlet.data import read_examples
+    from readlet.inference.document_text import DocumentText
 
     examples = list(read_examples(f"bundled:{split}"))
     for name in chosen:
         example = next(e for e in examples if e.id.startswith(name))
         prediction = reader.answer(example.question, example.context)
         show_question(example.question)
-        answer_in(example.title, example.context, example.question, prediction).show()
+        passage = DocumentText(example.context)
+        answer_in(example.title, passage, example.question, prediction).show()
         golds = " | ".join(answer.text for answer in example.answers)
         console.print(f"gold: {golds or 'no answer here'}\n", style="dim", markup=False)

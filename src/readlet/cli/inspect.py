@@ -48,7 +48,7 @@ def inspect(
     if save is not None:
         inputs = [Path(passage), *([reader_folder(reader)] if reader != BASELINE else [])]
         check_picture(save, inputs, overwrite=overwrite)
-    text = read_document(passage, encoding)
+    text = read_document(passage, encoding).text
     if not question.strip():
         raise ReadletError("the question is empty; it needs text")
     found = inspect_answer(inspectable_reader(reader, device=device), question, text)

@@ -23,6 +23,53 @@ _MIN_SLOPE = 1e-3  # positive: a larger lead never makes "no answer" less likely
 _EARLIER = "impossible_share"  # the name in stored readers of commit 0cb6c86 and before
 
 
+class DocumentOdds(BaseModel):
+    """How the pieces of many documents share one probability with "none of them".
+
+    The odds that a piece has the answer, against "none of them", are a product of powers: of its
+    relevance beside that of the most relevant piece, and of the reader's own odds that it has an
+    answer. It is the conditional logit model (McFadden 1974) of the choice of a piece. A piece
+    without a word of the question has odds of 0, whatever the reader makes of it.
+
+    `benchmarks/documents.py` fits it. The defaults are those of the bundled reader.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+
+    relevance: Annotated[float, Field(gt=0.0, le=100.0)] = 0.5
+    """The power of a piece's relevance, between 0 and 1."""
+    evidence: Annotated[float, Field(ge=0.0, le=100.0)] = 1.8
+    """The power of the reader's odds."""
+    bias: Annotated[float, Field(ge=-100.0, le=100.0)] = -3.0
+    """The logarithm of the odds where both are 1."""
+    threshold: Annotated[float, Field(ge=0.0, le=1.0)] = 0.7
+    """Above this probability of "none of them" no answer is given."""
+    unanswerable_share: Annotated[float, Field(gt=0, lt=1)] = 0.5
+    """The share of questions that no document answers, in what it was fitted on."""
+
+    def shares(
+        self, relevance: Sequence[float], no_answer: Sequence[float], *, shift: float = 0.0
+    ) -> tuple[list[float], float]:
+        """The probabilities that each piece has the answer, and of none; they add up to 1.
+
+        `shift` is added to the log-odds of none.
+        """
+        odds = [
+            share**self.relevance
+            * math.exp(min(self.bias - shift - self.evidence * logit(_inside(none)), _MOST_ODDS))
+            for share, none in zip(relevance, no_answer, strict=True)
+        ]
+        total = 1.0 + sum(odds)
+        return [one / total for one in odds], 1.0 / total
+
+
+_MOST_ODDS = 50.0  # as a logarithm
+
+
+def _inside(probability: float) -> float:
+    return min(max(probability, 1e-4), 1.0 - 1e-4)
+
+
 class Calibration(BaseModel):
     """Stored with every reader as `calibration.json`."""
 
@@ -47,6 +94,8 @@ class Calibration(BaseModel):
     ] = 0.5
     """The share of unanswerable questions for which the no-answer probability holds: that of the
     questions on which it was fitted, unless it was moved."""
+    documents: DocumentOdds = DocumentOdds()
+    """How answers of many documents compare."""
     questions: Annotated[int, Field(ge=0)] = 0
     """Held-out questions on which it was fitted."""
     error_before: float | None = None

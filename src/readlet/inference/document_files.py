@@ -1,38 +1,50 @@
-"""The texts of files and folders that a question is asked about: plain text, HTML or PDF."""
+"""The texts of files and folders that a question is asked about.
+
+Plain text, Markdown, HTML, PDF, Word, Excel, CSV, e-mail: one way from a file to its text.
+"""
 
 import io
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
-from typing import Literal
+from typing import Any, Literal, get_args
 
 from readlet.console import track
-from readlet.errors import ReadletError, bad_input, shortened
-from readlet.inference.html_text import declared_encoding, html_text
+from readlet.errors import EncodingError, ReadletError, bad_input, shortened
+from readlet.inference.document_text import DocumentText, Part, loaded, markdown_text
+from readlet.inference.html_text import declared_encoding, html_parts
 from readlet.processes import Job
 from readlet.storage.files import (
     check_encoding,
     decoded_chunks,
     encoding_of,
     is_utf8,
+    likely_encoding,
     likely_utf16,
     open_bytes,
 )
 
 STANDARD_INPUT = "-"
 
-DocumentKind = Literal["text", "html", "pdf"]
+DocumentKind = Literal["text", "html", "pdf", "markdown", "docx", "xlsx", "csv", "eml"]
 KINDS: dict[str, DocumentKind] = {
     ".txt": "text",
-    ".md": "text",
+    ".md": "markdown",
     ".html": "html",
     ".htm": "html",
     ".pdf": "pdf",
+    ".docx": "docx",
+    ".xlsx": "xlsx",
+    ".csv": "csv",
+    ".eml": "eml",
 }
 """By the ending of the file's name."""
 _PDF = b"%PDF-"  # how one begins
+_NAMES = {"pdf": "PDF", "docx": "Word file", "xlsx": "Excel file", "csv": "table", "eml": "e-mail"}
+_ROWS = ("xlsx", "csv")  # kinds whose parts are rows
 # Characters of a page that is read in a process of its own: it takes as long as starting one, and
 # other threads, of a server, would wait.
 _LARGE_PAGE = 500_000
@@ -43,56 +55,112 @@ def kind_of(name: str, data: bytes) -> DocumentKind:
     return "pdf" if data.startswith(_PDF) else KINDS.get(PurePath(name).suffix.lower(), "text")
 
 
-def document_text(
+def read_bytes(
     data: bytes,
     kind: DocumentKind,
     *,
     source: str | Path = "the file",
     encoding: str | None = None,
+    guess: bool = False,
     seconds: float = 30.0,
     job: Job | None = None,
-) -> str:
-    """The text; an error of one line for a file that has none.
+) -> DocumentText:
+    """The text and its parts; an error of one line for a file that has none.
 
-    PDFs and large pages are read in a process of their own. It gets so many seconds, and
-    `job.kill()` in another thread ends it. `encoding` is None where the user cannot name one; a
-    page may name its own.
+    All but plain text and small pages are read in a process of their own. It gets so many seconds,
+    and `job.kill()` in another thread ends it. `encoding` is None where the user cannot name one; a
+    page may name its own. With `guess`, text in another encoding is read as what it looks like.
     """
-    if kind == "pdf":
-        return _read_apart("pdf_text", data, "the PDF", source, seconds, job)
+    if kind not in get_args(DocumentKind):
+        raise ReadletError(f"kind {kind!r:.40}; must be one of {', '.join(get_args(DocumentKind))}")
+    if kind in ("pdf", "docx", "xlsx", "eml"):
+        found = _of_parts(_read_apart(kind, data, source, seconds, job), kind)
+    else:
+        shown, guessed = _decoded(data, kind, source, encoding, guess=guess)
+        if kind == "text":
+            found = DocumentText(shown)
+        elif kind == "markdown":
+            found = markdown_text(shown)
+        elif kind == "csv" or len(shown) > _LARGE_PAGE:
+            encoded = shown.encode("utf-8", "replace")
+            found = _of_parts(_read_apart(kind, encoded, source, seconds, job), kind)
+        else:
+            found = DocumentText.of(html_parts(shown), "\n")
+        found = replace(found, guessed_encoding=guessed)
+    if not found.text.strip():
+        raise bad_input(source, "", "has no text", "give another file")
+    return found
+
+
+def document_text(data: bytes, kind: DocumentKind, **given: Any) -> str:
+    """The text alone; see `read_bytes`."""
+    return read_bytes(data, kind, **given).text
+
+
+def _decoded(
+    data: bytes, kind: DocumentKind, source: str | Path, encoding: str | None, *, guess: bool
+) -> tuple[str, str]:
+    """The text, and the encoding if it was guessed."""
     is_wide = encoding_of(data, encoding or "").startswith(("utf-16", "utf-32"))
     if b"\0" in data and not is_wide and not likely_utf16(data):
-        raise bad_input(source, "", "is not text", "give plain text, HTML or PDF")
+        raise bad_input(source, "", "is not text", f"give a file of {', '.join(KINDS)}")
     declared = declared_encoding(data) if kind == "html" and not is_utf8(data) else ""
-    shown = "".join(decoded_chunks(io.BytesIO(data), source, encoding, declared=declared))
-    if kind == "html" and len(shown) > _LARGE_PAGE:
-        page = shown.encode("utf-8", "replace")
-        shown = _read_apart("html_text", page, "the page", source, seconds, job)
-    elif kind == "html":
-        shown = html_text(shown)
-    if not shown.strip():
-        raise bad_input(source, "", "has no text", "give another file")
-    return shown
+    try:
+        chunks = decoded_chunks(io.BytesIO(data), source, encoding, declared=declared)
+        return "".join(chunks), ""
+    except EncodingError:
+        try:
+            data.decode(encoding_of(data, encoding or declared))
+        except UnicodeDecodeError as error:
+            likely = likely_utf16(data) or likely_encoding(data, error.start)
+        else:
+            likely = likely_utf16(data)
+        if guess and likely and not encoding:
+            with suppress(UnicodeError):
+                return data.decode(likely), likely
+        raise
+
+
+def _of_parts(parts: Sequence[Part], kind: DocumentKind) -> DocumentText:
+    return DocumentText.of(parts, "\n" if kind in (*_ROWS, "html") else "\n\n")
 
 
 def _read_apart(
-    module: str, data: bytes, what: str, source: str | Path, seconds: float, job: Job | None
-) -> str:
+    kind: DocumentKind, data: bytes, source: str | Path, seconds: float, job: Job | None
+) -> list[Part]:
+    module = {"pdf": "pdf_text", "html": "html_text"}.get(kind, "office_files")
+    what = f"the {_NAMES.get(kind, 'page')}"
     try:
-        return (job or Job()).text(f"{__package__}.{module}", data=data, seconds=seconds, what=what)
+        read = (job or Job()).text(
+            f"{__package__}.{module}", kind, data=data, seconds=seconds, what=what
+        )
     except ReadletError as error:
         raise ReadletError(f"{shortened(source)}: {error}") from None
+    return loaded(read)
 
 
 @dataclass
 class DocumentFiles:
-    """Texts by path, in order, and what was left out."""
+    """Documents by path, in order, and what was left out."""
 
-    texts: dict[str, str] = field(default_factory=dict)
+    documents: dict[str, DocumentText] = field(default_factory=dict)
     # One line for each file that could not be read, without remedy.
     unreadable: list[str] = field(default_factory=list)
     # Files in folders that have another suffix.
     others: int = 0
+
+    @property
+    def texts(self) -> dict[str, str]:
+        return {name: document.text for name, document in self.documents.items()}
+
+    @property
+    def guessed(self) -> list[str]:
+        """A line for each file whose encoding was guessed."""
+        return [
+            f"{name}: read as {document.guessed_encoding}"
+            for name, document in self.documents.items()
+            if document.guessed_encoding
+        ]
 
 
 def is_one_document(paths: Sequence[str]) -> bool:
@@ -100,8 +168,11 @@ def is_one_document(paths: Sequence[str]) -> bool:
     return len(paths) == 1 and (paths[0] == STANDARD_INPUT or not Path(paths[0]).is_dir())
 
 
-def read_document(path: str, encoding: str = "") -> str:
-    """The text of a file, or of standard input for `-`; see `document_text` for its kinds."""
+def read_document(path: str, encoding: str = "") -> DocumentText:
+    """The text of a file, or of standard input for `-`; see `KINDS`.
+
+    An encoding that had to be guessed stands in the result.
+    """
     check_encoding(encoding)
     if path == STANDARD_INPUT:
         data, source = sys.stdin.buffer.read(), "standard input"
@@ -109,11 +180,12 @@ def read_document(path: str, encoding: str = "") -> str:
         source = path
         with open_bytes(Path(path)) as stream:
             data = stream.read()
-    return document_text(data, kind_of(path, data), source=source, encoding=encoding)
+    kind = kind_of(path, data)
+    return read_bytes(data, kind, source=source, encoding=encoding, guess=True)
 
 
 def read_documents(paths: Iterable[str], encoding: str = "") -> DocumentFiles:
-    """The texts of files and of all text files in folders; a file that is named twice counts once.
+    """Files, and those below folders whose endings are known; one that is named twice counts once.
 
     A file that cannot be read, is empty or is not text is left out and listed. A path that does not
     exist is an error.
@@ -128,16 +200,16 @@ def read_documents(paths: Iterable[str], encoding: str = "") -> DocumentFiles:
             named.setdefault(os.path.realpath(name) if name != STANDARD_INPUT else name, name)
     for name in track(named.values(), len(named), "reading"):
         try:
-            read.texts[name] = read_document(name, encoding)
+            read.documents[name] = read_document(name, encoding)
         except ReadletError as error:
             read.unreadable.append(str(error).rpartition("; ")[0])
-    if not read.texts:
+    if not read.documents:
         raise _nothing(read)
     return read
 
 
 def _files_of(path: str, read: DocumentFiles) -> Iterator[str]:
-    """The file itself, or the text files below a folder in the order of their names."""
+    """The file itself, or those below a folder that have a known ending, in order."""
     if path == STANDARD_INPUT or not os.path.isdir(path):
         yield path
         return
@@ -155,7 +227,7 @@ def _files_of(path: str, read: DocumentFiles) -> Iterator[str]:
 
 
 def _nothing(read: DocumentFiles) -> ReadletError:
-    remedy = f"give text files, or a folder with files that end in {', '.join(KINDS)}"
+    remedy = f"give files, or a folder with files that end in {', '.join(KINDS)}"
     fault = "no text to read"
     if read.unreadable:
         fault += f" ({read.unreadable[0]})"

@@ -1,4 +1,9 @@
-"""One question about many documents: BM25 finds the pieces worth reading, a reader reads them."""
+"""One question about many documents: BM25 finds the pieces worth reading, a reader reads them.
+
+Each question has one probability, which the pieces and "none of them" share: that a piece has the
+answer depends on its relevance to the question and on what the reader makes of it
+(`DocumentOdds`). So all scores and `no_answer` add up to at most 1.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -6,12 +11,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from readlet.errors import ReadletError
+from readlet.inference.calibration import logit
+from readlet.inference.document_text import DocumentText
 from readlet.inference.inputs import DEFAULTS, MAX_PASSAGES, Answerer, AnswerOptions
 from readlet.inference.retrieval import BM25, pieces
 from readlet.types import Candidate, Example, Prediction
 
 Key = int | str
-Passages = Sequence[str] | Mapping[str, str]
+Passages = Sequence[str] | Mapping[str, str] | Mapping[str, DocumentText]
+MOST_OF_PASSAGE = 50_000
+"""Characters of a text that a reader reads as a whole: a minute's work. A longer one is asked as a
+document, by its most relevant pieces."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +29,7 @@ class Found:
     """A prediction and the document it is from; its offsets are those of the whole document."""
 
     passage: Key  # the number of the document in the sequence, or its name in the mapping
+    # `no_answer` is the probability that none of the pieces has an answer.
     prediction: Prediction
     relevance: float  # BM25 of the piece that was read: 0 if it shares no word with the question
 
@@ -47,26 +58,30 @@ class Documents:
     """
 
     def __init__(self, passages: Passages) -> None:
-        self._texts = _named(passages)
+        self._documents = _named(passages)
         self._places: list[_Place] = []
         self._index = BM25(self._cut())
 
     def _cut(self) -> Iterator[list[str]]:
         """The words of each piece; its place is noted."""
-        for key, text in self._texts.items():
-            for piece in pieces(text):
+        for key, document in self._documents.items():
+            for piece in pieces(document.text):
                 self._places.append(_Place(key, piece.start, piece.end))
                 yield piece.words
 
     def __len__(self) -> int:
-        return len(self._texts)
+        return len(self._documents)
 
     def __getitem__(self, passage: Key) -> str:
-        return self._texts[passage]
+        return self._documents[passage].text
+
+    def document(self, passage: Key) -> DocumentText:
+        """The text with the names of its parts."""
+        return self._documents[passage]
 
     @property
     def names(self) -> list[Key]:
-        return list(self._texts)
+        return list(self._documents)
 
     @property
     def pieces(self) -> int:
@@ -82,14 +97,14 @@ class Documents:
     ) -> list[Found]:
         """Predictions of the `max_passages` most relevant pieces, best first.
 
-        Answers come first, each by the probability that it is right, then by relevance.
-        An answer that a document gives twice is listed once. With `always_answer` the reader never
-        abstains, but a piece is not taken to have an answer.
+        The score of an answer is the probability that its piece is the one that has the answer,
+        times the reader's own that this span is right if the piece has one. Where "none of them" is
+        more likely than the threshold, the reader abstains: then all predictions do. An answer
+        that a document gives twice is listed once. `unanswerable_share` is that of questions that
+        no document answers; with `always_answer` one of the pieces is taken to have the answer.
 
         Limits: an answer in a piece that is not read is not found; the first step compares words,
-        so a question in other words, or in another language than the documents, may miss it. Each
-        piece is read on its own: its scores do not know of the others, and the highest of many is
-        more often wrong than a single one of that height.
+        so a question in other words, or in another language than the documents, may miss it.
         """
         if max_passages < 1:
             raise ReadletError(f"max_passages: {max_passages}; must be at least 1")
@@ -97,50 +112,74 @@ class Documents:
         chosen = np.argsort(-relevance, kind="stable")[:max_passages].tolist()
         places = [self._places[number] for number in chosen]
         asked = [
-            Example("", question, self._texts[place.document][place.start : place.end])
-            for place in places
+            Example("", question, self[place.document][place.start : place.end]) for place in places
         ]
+        # What a piece is evidence for does not depend on how often questions have no answer.
+        alone = options.changed(always_answer=False, threshold=None, unanswerable_share=None)
+        read = list(reader.answer_batch(asked, alone))
+        shares, none = _shares(reader, relevance[chosen].tolist(), read, options)
+        threshold = options.threshold
         if options.always_answer:
-            # Not as if every piece had an answer: that would make all scores high.
-            options = options.changed(always_answer=False, threshold=1.0)
-        predictions = reader.answer_batch(asked, options)
+            threshold = 1.0
+        elif threshold is None:
+            threshold = reader.document_odds.threshold
         found = [
-            Found(place.document, _shifted(prediction, place.start), float(relevance[number]))
-            for number, place, prediction in zip(chosen, places, predictions, strict=True)
+            Found(place.document, _shared(one, share, none, threshold, place.start), weight)
+            for place, one, share, weight in zip(
+                places, read, shares, relevance[chosen].tolist(), strict=True
+            )
         ]
-        found.sort(key=_rank)  # stable: equal ones stay in the order of relevance
+        found.sort(key=lambda one: -one.prediction.score)  # stable: then in the order of relevance
         distinct: dict[tuple[Key, str], Found] = {}
         for one in found:
             distinct.setdefault((one.passage, one.best.text if one.best else ""), one)
         return list(distinct.values())
 
 
-def _rank(found: Found) -> tuple[bool, float]:
-    """Answers before "no answer", each by score."""
-    return found.prediction.abstained, -found.prediction.score
+def _shares(
+    reader: Answerer, relevance: list[float], read: Sequence[Prediction], options: AnswerOptions
+) -> tuple[list[float], float]:
+    """The probabilities that each piece has the answer, and that none has."""
+    odds, shift = reader.document_odds, 0.0
+    if options.unanswerable_share is not None:
+        if not reader.takes_unanswerable_share:
+            fault = f"unanswerable-share: {reader.name} has no probabilities to move"
+            raise ReadletError(f"{fault}; leave it out")
+        shift = logit(options.unanswerable_share) - logit(odds.unanswerable_share)
+    most = max(relevance, default=0.0)
+    relative = [score / most if most > 0.0 else 0.0 for score in relevance]
+    shares, none = odds.shares(relative, [one.no_answer for one in read], shift=shift)
+    if not options.always_answer:
+        return shares, none
+    total = sum(shares)
+    return [share / total for share in shares] if total else shares, 0.0
 
 
-def _named(passages: Passages) -> dict[Key, str]:
+def _shared(one: Prediction, share: float, none: float, threshold: float, by: int) -> Prediction:
+    """The prediction of a piece with its share, and with the offsets of the whole document."""
+    given = 1.0 - one.no_answer  # the probability that its scores share
+    factor = share / given if given > 0.0 else 0.0
+    best = tuple(
+        replace(c, start=c.start + by, end=c.end + by, score=c.score * factor) for c in one.n_best
+    )
+    score = best[0].score if best else 0.0
+    whole = Prediction("", 0, 0, score, none, True, best, one.unknown_language)
+    return whole.at_threshold(threshold)
+
+
+def _named(passages: Passages) -> dict[Key, DocumentText]:
     remedy = "give a sequence of texts, or a mapping from names to texts"
-    items: Iterable[tuple[Key, str]]
+    items: Iterable[tuple[Key, str | DocumentText]]
     if isinstance(passages, Mapping):
         items = passages.items()
     elif isinstance(passages, Sequence) and not isinstance(passages, (str, bytes)):
         items = enumerate(passages)
     else:
         raise ReadletError(f"passages: a {type(passages).__name__}; {remedy}")
-    named: dict[Key, str] = dict(items)
-    for key, text in named.items():
-        if not isinstance(text, str):
-            kind = type(text).__name__
+    named: dict[Key, DocumentText] = {}
+    for key, given in items:
+        if not isinstance(given, (str, DocumentText)):
+            kind = type(given).__name__
             raise ReadletError(f"passage {key!r}: is a {kind}, not text; {remedy}")
+        named[key] = DocumentText(given) if isinstance(given, str) else given
     return named
-
-
-def _shifted(prediction: Prediction, by: int) -> Prediction:
-    """The same prediction with the offsets of a text that has `by` characters before."""
-    best = tuple(replace(c, start=c.start + by, end=c.end + by) for c in prediction.n_best)
-    if prediction.abstained:
-        return replace(prediction, n_best=best)
-    start, end = prediction.start + by, prediction.end + by
-    return replace(prediction, start=start, end=end, n_best=best)

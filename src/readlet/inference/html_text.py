@@ -1,4 +1,4 @@
-"""HTML pages: the text that they show, and the encoding that they name.
+"""HTML pages: the text that they show, under its headings, and the encoding that they name.
 
 Pages come from anywhere, and `html.parser` takes hours for some of a few megabytes, more or fewer
 in each version of Python. This scanner goes through a page once, whatever is in it: no part of its
@@ -11,6 +11,7 @@ import re
 from functools import lru_cache
 from html import unescape
 
+from readlet.inference.document_text import Part, dumped, heading_label
 from readlet.processes import write_text
 
 _UNSEEN = frozenset({"template", "noscript", "title", "iframe"})  # besides scripts and styles
@@ -22,6 +23,8 @@ _BLOCKS = frozenset(
     "ul".split()
 )
 _KEEP_LINES = frozenset({"pre", "textarea"})
+_HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
+_MARK = "\0"  # before a heading, while a page is read; no page shows it
 
 # As the standard of HTML reads them: a quote means something only after `=`.
 _ATTRIBUTE = r"""
@@ -50,6 +53,27 @@ def html_text(page: str) -> str:
 
     Head and body need no tags: what a head may have is not shown anyway.
     """
+    return "\n".join(part.text for part in html_parts(page))
+
+
+def html_parts(page: str) -> list[Part]:
+    """The same, in parts under their headings."""
+    found: list[Part] = []
+    label, lines = "", list[str]()
+    for line in _lines(page.replace(_MARK, " ")):
+        if line.startswith(_MARK):
+            line = " ".join(line.replace(_MARK, " ").split())
+            if not line:
+                continue
+            found.append(Part(label, "\n".join(lines)))
+            label, lines = heading_label(line), []
+        lines.append(line)
+    found.append(Part(label, "\n".join(lines)))
+    return [part for part in found if part.text]
+
+
+def _lines(page: str) -> list[str]:
+    """The lines that have text; a heading begins with a mark."""
     parts: list[str] = []
     unseen = ""  # the outermost element that is not shown
     depth = 0  # of templates in it
@@ -83,10 +107,12 @@ def html_text(page: str) -> str:
             elif tag in _KEEP_LINES:
                 kept = kept or tag
         _break(parts, tag)
+        if tag in _HEADINGS and markup[2][0] != "/":
+            parts.append(_MARK)
     if not unseen:
         parts.append(_shown(page[at:], kept))
     lines = (" ".join(line.split()) for line in "".join(parts).split("\n"))
-    return "\n".join(line for line in lines if line)
+    return [line for line in lines if line]
 
 
 def _shown(text: str, kept: str) -> str:
@@ -159,4 +185,4 @@ def _label(meta: str) -> str:
 
 
 if __name__ == "__main__":
-    write_text(lambda page: html_text(page.decode("utf-8")))
+    write_text(lambda page: dumped(html_parts(page.decode("utf-8"))))

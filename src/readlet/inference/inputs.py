@@ -4,11 +4,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
-from typing import Any, Protocol, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Protocol, TypedDict, Unpack
 
 from readlet.errors import ReadletError
 from readlet.text.languages import UNKNOWN, guess_language, language_code
 from readlet.types import Example, Prediction
+
+if TYPE_CHECKING:
+    from readlet.inference.calibration import DocumentOdds
 
 _LEAST_SHARE = 0.02  # of the passages; what is rarer is no training, or a wrong guess
 _SAMPLE = 2000  # passages: a language of that share has some forty of them
@@ -205,6 +208,13 @@ class Answerer(Protocol):
     def takes_unanswerable_share(self) -> bool:
         """Whether `unanswerable_share` moves its no-answer probability; an error elsewhere."""
         ...
+
+    @property
+    def document_odds(self) -> "DocumentOdds":
+        """How its answers of many documents compare; here by Bayes' rule, with nothing fitted."""
+        from readlet.inference.calibration import DocumentOdds
+
+        return DocumentOdds(relevance=1.0, evidence=1.0, bias=0.0, threshold=0.5)
 
     def answer_batch(
         self,

@@ -1,13 +1,21 @@
-"""The text of a PDF, read in a process of its own.
+"""The text of a PDF page by page, read in a process of its own.
 
 A PDF is a program of sorts: a small one may unpack to gigabytes, or keep its reader busy for hours.
+
+It has lines, not sentences: lines of a paragraph are joined, words that were divided too, and what
+stands at the head or foot of most pages is left out.
 """
 
 import io
 import logging
+import re
+from collections import Counter
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 from readlet.errors import ReadletError, install_extra
+from readlet.inference.document_text import Part, dumped
 from readlet.processes import write_text
 
 _MOST = 20_000_000  # characters, and bytes of a stream once it is unpacked
@@ -17,13 +25,18 @@ _TOO_MUCH = "the PDF takes too much memory or time; split it, or save it again"
 _DAMAGED = "the PDF is damaged, or no PDF; save it again"
 
 
-def pdf_text(data: bytes) -> str:
-    """The text, a blank line between pages; an error of one line for a file that has none."""
+def pdf_parts(data: bytes) -> list[Part]:
+    """The text of each page; an error of one line for a file that has none."""
+    pages = joined_lines(without_running_heads(_pages(data)))
+    return [Part(f"page {number:,}", page) for number, page in enumerate(pages, 1)]
+
+
+def _pages(data: bytes) -> list[str]:
     try:
         from pypdf import PasswordType, PdfReader, overwrite_configuration
         from pypdf.errors import DependencyError, LimitReachedError, PyPdfError
     except ModuleNotFoundError:
-        raise ReadletError(f"PDF files need pypdf; {install_extra('serve')}") from None
+        raise ReadletError(f"PDF files need pypdf; {install_extra('documents')}") from None
     limits: dict[str, Any] = {
         f"{name}_maximum_output_length": _MOST
         for name in ("zlib", "lzw", "run_length", "jbig2", "array_based_stream")
@@ -47,12 +60,84 @@ def pdf_text(data: bytes) -> str:
         if isinstance(error, ReadletError):
             raise
         raise ReadletError(_DAMAGED) from None
-    text = "\n\n".join(page for page in pages if page)
-    if not text:
+    if not any(pages):
         raise ReadletError(_IMAGES)
+    return pages
+
+
+_AT_EDGE = 2  # lines of a page that may be a running head or foot
+_OF_PAGES = 0.5  # the share of pages that have it, and
+_LEAST_PAGES = 3
+_DIGITS = re.compile(r"\d+")
+_PAGE_NUMBER = re.compile(r"[-–—\s]*(?:[Pp]age\s+)?#(?:\s*(?:/|of)\s*#)?[-–—\s]*")
+
+
+def without_running_heads(pages: Sequence[str]) -> list[str]:
+    """The pages without lines that most of them begin or end with, whatever numbers they have."""
+    lines = [[line.strip() for line in page.split("\n") if line.strip()] for page in pages]
+    seen = Counter(form for page in lines for form in {_form(page[i]) for i in _edges(page)})
+    needed = max(_LEAST_PAGES, _OF_PAGES * sum(map(bool, lines)))
+    found = []
+    for page in lines:
+        dropped = {
+            i
+            for i in _edges(page)
+            if seen[form := _form(page[i])] >= needed
+            or (_PAGE_NUMBER.fullmatch(form) and i in (0, len(page) - 1) and seen[form] > 1)
+        }
+        found.append("\n".join(line for i, line in enumerate(page) if i not in dropped))
+    return found
+
+
+def _form(line: str) -> str:
+    return _DIGITS.sub("#", line)
+
+
+def _edges(page: Sequence[str]) -> set[int]:
+    count, most = len(page), min(_AT_EDGE, len(page) // 4)  # of a short page most is text
+    return {*range(most), *range(count - most, count)}
+
+
+_HYPHENATED = re.compile(r"(\w+)[-\u2010\u00ad]$")
+_FULL = 0.75  # of the longest lines: a line of this length may go on in the next one
+_NEW_LINE = re.compile(r"[-•*▪·–—○●]\s|\(?\w{1,3}[.)]\s|[|]")  # an item of a list
+_ENDS = (".", "!", "?", ":", ";", "”", '"')
+
+
+def joined_lines(pages: Sequence[str]) -> list[str]:
+    """The pages with the lines of a paragraph joined, and with words that are not divided.
+
+    A line goes on in the next one if it is about as long as the longest ones, or ends within a
+    word. Short lines, of tables, lists and addresses, stay.
+    """
+    words = Counter(re.findall(r"\w+(?:-\w+)*", "\n".join(pages).lower()))
+    return [_joined(page.split("\n"), words) for page in pages]
+
+
+def _joined(lines: Sequence[str], words: Counter[str]) -> str:
+    lengths = sorted(map(len, lines))
+    full = _FULL * lengths[int(0.9 * (len(lengths) - 1))]
+    text = lines[0]
+    for before, line in pairwise(lines):
+        divided = _HYPHENATED.search(text)
+        if divided and line[:1].islower():
+            rest = re.match(r"\w+", line)
+            assert rest is not None
+            whole = f"{divided[1]}{rest[0]}".lower()
+            # Written with a hyphen elsewhere, and never without one: the hyphen belongs to it.
+            hyphen = f"{divided[1]}-{rest[0]}".lower()
+            text = text[:-1] + ("-" if words[hyphen] and not words[whole] else "") + line
+        elif (
+            len(before) < full
+            or _NEW_LINE.match(line)
+            or (before.endswith(_ENDS) and len(before) < 0.9 * full / _FULL)
+        ):
+            text += "\n" + line
+        else:
+            text += " " + line
     return text
 
 
 if __name__ == "__main__":
     logging.disable()  # the library's warnings are about details of the file
-    write_text(pdf_text)
+    write_text(lambda data: dumped(pdf_parts(data)))

@@ -24,7 +24,7 @@ from readlet.types import Example, Prediction
 
 if TYPE_CHECKING:
     from readlet.evaluation.task import Task
-    from readlet.inference.calibration import Calibration
+    from readlet.inference.calibration import Calibration, DocumentOdds
     from readlet.inference.decoding import AnswerChunk, Answered
     from readlet.inference.documents import Documents, Found, Passages
     from readlet.inference.model_card import CardParts
@@ -78,6 +78,10 @@ class Reader(TrainedModel, Answerer):
     def takes_unanswerable_share(self) -> bool:
         """Whether `unanswerable_share` moves its no-answer probability: whether it has one."""
         return self.scorer.can_abstain
+
+    @property
+    def document_odds(self) -> "DocumentOdds":
+        return self.calibration.documents
 
     def answer_batch(
         self,

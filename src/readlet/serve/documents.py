@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from readlet.errors import ReadletError
+from readlet.inference.calibration import DocumentOdds
 from readlet.inference.documents import Documents
 from readlet.inference.inputs import (
     DEFAULTS,
@@ -69,6 +70,10 @@ class QueuedReader(Answerer):
     @property
     def takes_unanswerable_share(self) -> bool:
         return self.served.model.takes_unanswerable_share
+
+    @property
+    def document_odds(self) -> DocumentOdds:
+        return self.served.model.document_odds
 
     def answer_batch(
         self, asked: Iterable[Asked], options: AnswerOptions = DEFAULTS, **given: Any

@@ -1,0 +1,80 @@
+"""The text of a document, and the names of its parts: pages, rows, headings.
+
+Files are read part by part, most of them in a process of its own, which sends the parts as JSON.
+"""
+
+import json
+import re
+from bisect import bisect_right
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+
+class Part(NamedTuple):
+    """A page, a row, or what stands under a heading; without a label its lines are counted."""
+
+    label: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentText:
+    text: str
+    starts: tuple[int, ...] = ()  # of the parts
+    labels: tuple[str, ...] = ()
+    guessed_encoding: str = ""  # it was read as, since it is not UTF-8
+
+    @classmethod
+    def of(cls, parts: Iterable[Part], between: str = "\n\n") -> "DocumentText":
+        """Parts without text are left out."""
+        text, length, starts, labels = list[str](), 0, list[int](), list[str]()
+        for part in parts:
+            if not part.text.strip():
+                continue
+            if text:
+                # A sentence that goes on is not cut.
+                joint = " " if between == "\n\n" and _goes_on(text[-1], part.text) else between
+                text.append(joint)
+                length += len(joint)
+            starts.append(length)
+            labels.append(part.label)
+            text.append(part.text)
+            length += len(part.text)
+        return cls("".join(text), tuple(starts), tuple(labels))
+
+    def place(self, at: int) -> str:
+        """The name of the part with this character, or its line: `page 3`, `line 12`."""
+        number = bisect_right(self.starts, at) - 1
+        label = self.labels[number] if number >= 0 else ""
+        return label or f"line {self.text.count(chr(10), 0, at) + 1:,}"
+
+
+def _goes_on(before: str, after: str) -> bool:
+    return before[-1:].isalpha() and after[:1].islower()
+
+
+def dumped(parts: Iterable[Part]) -> str:
+    return json.dumps(list(parts))
+
+
+def loaded(text: str) -> list[Part]:
+    return [Part(label, content) for label, content in json.loads(text)]
+
+
+_MARKDOWN_HEADING = re.compile(r"(?m)^#{1,6}[ \t]+(.*?)[ \t#]*$")
+
+
+def markdown_text(text: str) -> DocumentText:
+    """The text as it is, and what stands under each heading."""
+    starts, labels = [0], [""]
+    for found in _MARKDOWN_HEADING.finditer(text):
+        starts.append(found.start())
+        labels.append(heading_label(found[1]))
+    return DocumentText(text, tuple(starts), tuple(labels))
+
+
+def heading_label(heading: str) -> str:
+    """The label of what stands under a heading."""
+    shown = " ".join(heading.split())
+    return f"“{shown[:60]}…”" if len(shown) > 60 else shown and f"“{shown}”"

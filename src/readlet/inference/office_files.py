@@ -1,0 +1,167 @@
+"""Word documents, spreadsheets, CSV tables and e-mails: their text in labelled parts.
+
+They come from anyone, and are archives that may unpack to gigabytes: each is read in a process of
+its own, with bounded memory and time (`processes.py`), and its archive is measured before.
+
+A row of a table is read with its header, `Price: 12`, so that it can be understood alone.
+"""
+
+import csv
+import io
+import logging
+import sys
+import zipfile
+from collections.abc import Iterable, Iterator, Sequence
+from email import message_from_bytes
+from email.message import EmailMessage
+from email.policy import default
+from itertools import islice
+from typing import Any
+
+from readlet.errors import ReadletError, install_extra
+from readlet.inference.document_text import Part, dumped, heading_label
+from readlet.inference.html_text import html_text
+from readlet.processes import write_text
+
+_MOST_UNPACKED, _MOST_MEMBERS = 200_000_000, 10_000  # bytes, files
+_MOST_ROWS = 200_000
+_MOST_CELLS = 500  # of a row
+_DAMAGED = "the file is damaged, or of another kind than its name says; save it again"
+_TOO_LARGE = "the file unpacks to too much; split it, or save it as plain text"
+
+
+def docx_parts(data: bytes) -> Iterator[Part]:
+    """Paragraphs under their headings, and the rows of tables."""
+    _check_archive(data)
+    try:
+        from docx import Document
+    except ModuleNotFoundError:
+        raise _missing("Word documents", "python-docx") from None
+    from docx.table import Table
+
+    label, lines = "", list[str]()
+    for block in Document(io.BytesIO(data)).iter_inner_content():
+        if isinstance(block, Table):
+            rows = ([cell.text for cell in row.cells] for row in block.rows)
+            lines += (line for _, line in _table_lines(rows))
+            continue
+        text = block.text.strip()
+        style = (block.style and block.style.name) or ""
+        if text and style.startswith(("Heading", "Title")):
+            yield Part(label, "\n".join(lines))
+            label, lines = heading_label(text), [text]
+        elif text:
+            lines.append(text)
+    yield Part(label, "\n".join(lines))
+
+
+def xlsx_parts(data: bytes) -> Iterator[Part]:
+    """The rows of all sheets; formulas as the values that were stored with them."""
+    _check_archive(data)
+    try:
+        from openpyxl import load_workbook
+    except ModuleNotFoundError:
+        raise _missing("Excel files", "openpyxl") from None
+    book = load_workbook(io.BytesIO(data), read_only=True, data_only=True)
+    for sheet in book.worksheets:
+        rows = (map(_shown, islice(row, _MOST_CELLS)) for row in sheet.iter_rows(values_only=True))
+        for number, line in _table_lines(rows):
+            yield Part(f"{sheet.title}, row {number:,}", line)
+
+
+def csv_parts(data: bytes) -> Iterator[Part]:
+    """The rows of a table in UTF-8; the separator is the one that its first lines agree on."""
+    text = data.decode("utf-8")
+    sample = "".join(text.splitlines(keepends=True)[:20])
+    try:
+        dialect: Any = csv.Sniffer().sniff(sample[:10_000], ",;\t|")
+    except csv.Error:
+        dialect = csv.excel
+    csv.field_size_limit(1 << 20)
+    rows = csv.reader(io.StringIO(text, newline=""), dialect)
+    for number, line in _table_lines(rows):
+        yield Part(f"row {number:,}", line)
+
+
+def eml_parts(data: bytes) -> Iterator[Part]:
+    """An e-mail: its head, then its text; what is attached is named."""
+    message = message_from_bytes(data, policy=default)
+    assert isinstance(message, EmailMessage)
+    names = ("From", "To", "Cc", "Date", "Subject")
+    head = [f"{name}: {message[name]}" for name in names if message[name]]
+    body = message.get_body(("plain", "html"))
+    text = str(body.get_content()) if body is not None else ""
+    if body is not None and body.get_content_subtype() == "html":
+        text = html_text(text)
+    attached = [part.get_filename() or "" for part in message.iter_attachments()]
+    if names_of := ", ".join(filter(None, attached)):
+        head.append(f"Attached: {names_of}")
+    if not head:
+        raise ReadletError(_DAMAGED)
+    yield Part("", "\n".join(head))
+    yield Part("", text.replace("\r\n", "\n").strip())
+
+
+def _table_lines(rows: Iterable[Iterable[str]]) -> Iterator[tuple[int, str]]:
+    """The number of each row that has text, from 1, and its cells beside their column's names.
+
+    The first row with two cells or more is the header; what stands above it are titles.
+    """
+    header: Sequence[str] = ()
+    for number, row in enumerate(rows, 1):
+        if number > _MOST_ROWS:
+            raise ReadletError(f"a table has more than {_MOST_ROWS:,} rows; split it")
+        cells = [" ".join(cell.split()) for cell in row]
+        filled = [cell for cell in cells if cell]
+        if not header:
+            if len(filled) > 1:
+                header = cells
+            if filled:
+                yield number, " | ".join(filled)
+        elif filled:
+            named = zip(cells, [*header, *[""] * len(cells)], strict=False)
+            yield (
+                number,
+                "; ".join(f"{name}: {cell}" if name else cell for cell, name in named if cell),
+            )
+
+
+def _shown(value: object) -> str:
+    """A cell as people write it: no zeros of a time at midnight, no decimals of whole numbers."""
+    if value is None:
+        return ""
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value).removesuffix(" 00:00:00")
+
+
+def _check_archive(data: bytes) -> None:
+    """What an archive says of its sizes is also the most that is read of it."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        members = archive.infolist()
+    if len(members) > _MOST_MEMBERS or sum(one.file_size for one in members) > _MOST_UNPACKED:
+        raise ReadletError(_TOO_LARGE)
+
+
+def _missing(what: str, library: str) -> ReadletError:
+    return ReadletError(f"{what} need {library}; {install_extra('documents')}")
+
+
+_KINDS = {"docx": docx_parts, "xlsx": xlsx_parts, "csv": csv_parts, "eml": eml_parts}
+
+
+def office_parts(kind: str, data: bytes) -> list[Part]:
+    """The parts of a file; an error of one line for a file that has none."""
+    try:
+        return list(_KINDS[kind](data))
+    except ReadletError:
+        raise
+    except (MemoryError, RecursionError):
+        raise ReadletError(_TOO_LARGE) from None
+    except Exception:  # the libraries raise whatever a damaged file leads to
+        raise ReadletError(_DAMAGED) from None
+
+
+if __name__ == "__main__":
+    logging.disable()
+    write_text(lambda data: dumped(office_parts(sys.argv[2], data)))
