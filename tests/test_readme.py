@@ -18,6 +18,7 @@ from readlet import read_examples, write_examples
 # The same commands on fewer questions and seeds: the test must be fast.
 SMALLER = {
     "convert bundled:train --out mine.csv": "convert some.jsonl --out mine.csv",
+    "convert bundled:test --out questions.csv": "convert some.jsonl --out questions.csv",
     "train tiny": "train tiny --set data.share=0.1",
     "train sst2": "train sst2 --set data.share=0.1",
     "train finetune": "train finetune --set training.epochs=1 --set data.share=0.1 "
@@ -35,6 +36,7 @@ PAGES: dict[str, list[str]] = {
     "docs/asking.md": ["answers.csv", "answers.json"],
     "docs/classifiers.md": ["runs/reviews/config.json", "labelled.csv"],
     "docs/data.md": ["repaired.jsonl", "parts/train.csv"],
+    "docs/labelling.md": ["tasks.doccano.jsonl", "export.json", "next.labelstudio.json"],
     "docs/training.md": ["runs/tiny/config.json"],
     "docs/tutorial.md": ["runs/garden/config.json", "answers.csv"],
     "docs/your-data.md": ["clean.csv", "runs/mine/config.json", "predictions.csv"],

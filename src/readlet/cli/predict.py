@@ -38,7 +38,8 @@ def predict(
         str,
         typer.Option(
             help="File for the predictions: .csv, .jsonl or .parquet with all fields, .json for "
-            'SQuAD\'s format {"id": "answer", ...}; text also with .gz. Of many files: a folder.'
+            'SQuAD\'s format {"id": "answer", ...}; text also with .gz; .labelstudio.json or '
+            ".doccano.jsonl for tasks of labelling tools. Of many files: a folder."
         ),
     ],
     na_probs: Annotated[

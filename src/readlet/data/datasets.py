@@ -119,7 +119,7 @@ def _is_json_list(head: str, columns: Columns) -> bool:
         elif depth == 1 and piece[2]:
             keys.add(piece[1])
     row = {columns.get(field, field) for field in ("question", "context", "text", "label")}
-    return "data" in keys and not keys & row
+    return "data" in keys and not keys & (row | {"annotations", "predictions"})
 
 
 def _hub_rows(source: str) -> Iterator[Row]:

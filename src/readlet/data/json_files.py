@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, TextIO
 
 from readlet.data.columns import NoColumnError, OnFault
+from readlet.data.labelling import row_of
 from readlet.data.rows import (
     Row,
     RowReader,
@@ -185,6 +186,7 @@ def read_json(
     items = ListStream(path, text_chunks(path, rows.data_format.encoding), key)
     kind: _ItemKind | None = None
     for number, item in enumerate(items, 1):
+        item = row_of(item) if isinstance(item, dict) else item
         kind = _kind(item, rows, kind)
         rows.origin.kind = "" if kind == "article" else "json"
         if kind == "article":
@@ -238,6 +240,7 @@ def _row(path: Path, number: int, line: str) -> Row | InputError:
     if not isinstance(row, dict):
         fault = f"is a {type(row).__name__}, not an object"
         return bad_input(path, place, fault, "write one object per line, or SQuAD JSON")
+    row = row_of(row)
     return Row(place, number, row, list(row))
 
 

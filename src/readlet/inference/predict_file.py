@@ -12,12 +12,14 @@ from pathlib import Path
 from readlet.data import read
 from readlet.data.columns import PLAIN, DataFormat
 from readlet.data.datasets import input_path, read_sentences
+from readlet.data.labelling import tool_of, write_tasks
 from readlet.errors import bad_input
 from readlet.inference.classifier import Classifier, Text
 from readlet.inference.inputs import DEFAULTS, N_BEST, Answerer, AnswerOptions
 from readlet.inference.model_folder import BASELINE, reader_folder
 from readlet.inference.overlap import chunks_overlapped
 from readlet.inference.prediction_files import (
+    Record,
     check_format,
     class_record,
     digest_of_model,
@@ -105,12 +107,21 @@ def predict_file(
         )
         if na_probs is not None:
             write_na_probs(na_probs, lines.records())
-        write_records(out, lines.records())
+        _write(out, lines.records(), questions(), loaded.name)
         abstained = unknown = 0
         for record in lines.records():
             abstained += record["abstained"]
             unknown += bool(record["unknown_language"])
         return PredictedFile(found.total, abstained, unknown)
+
+
+def _write(
+    out: Path, records: Iterator[Record], items: Iterator[Example] | Iterator[Sentence], model: str
+) -> None:
+    if tool_of(out) is None:
+        write_records(out, records)
+    else:  # a task has the texts, too
+        write_tasks(out, zip(items, records, strict=True), model)
 
 
 def _answers(
@@ -201,7 +212,7 @@ def classify_file(
             name=loaded.name,
             noun="texts",
         )
-        write_records(out, lines.records())
+        _write(out, lines.records(), texts(), loaded.name)
     return found.total
 
 
