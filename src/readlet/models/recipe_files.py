@@ -7,12 +7,12 @@ from copy import deepcopy
 from typing import Any
 
 from pydantic import ValidationError
-from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from readlet.errors import ReadletError, bad_input
 from readlet.models.kinds import DEFAULT_KIND, recipe_class, trainable_kinds
 from readlet.recipe.recipe import Recipe, fields_of
+from readlet.storage.sections import field_docs
 from readlet.storage.stored_files import nearest, read_toml, shipped_files
 
 
@@ -68,14 +68,11 @@ def toml_value(value: Any) -> str:
 
 def explained_fields(kind: str = DEFAULT_KIND) -> Iterator[tuple[str, Any, str]]:
     """Every field of a kind: its name for `--set`, its default and its description."""
-    name = recipe_class(kind).model_fields["name"]
-    yield "name", name.default, _description(name)
-    for field in fields_of(recipe_class(kind)):
-        yield field.path, field.value, _description(field.info)
-
-
-def _description(info: FieldInfo) -> str:
-    return " ".join((info.description or "").split())  # the docstring may span two lines
+    recipe = recipe_class(kind)()
+    yield "name", recipe.name, field_docs(type(recipe))["name"]
+    docs = {name: field_docs(type(getattr(recipe, name))) for name in recipe.sections}
+    for field in fields_of(recipe):
+        yield field.path, field.value, docs[field.section][field.name]
 
 
 def parse_recipe(values: Mapping[str, Any], source: str) -> Recipe:

@@ -6,6 +6,10 @@ fields, future ones included. Run keys, resuming, starting from a reader and the
 depend on traits, never on names of fields.
 """
 
+import ast
+import inspect
+from itertools import pairwise
+from textwrap import dedent
 from typing import Annotated, Any, ClassVar, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
@@ -51,7 +55,6 @@ class Section(BaseModel):
         extra="forbid",
         frozen=True,
         strict=True,  # "yes" is not a boolean, and true not a number
-        use_attribute_docstrings=True,
         allow_inf_nan=False,
     )
     traits: ClassVar[tuple[type, ...]] = ()
@@ -76,3 +79,16 @@ class Section(BaseModel):
     def _list_is_tuple(cls, value: Any) -> Any:
         """TOML and JSON have lists where a section, which never changes, has tuples."""
         return tuple(value) if isinstance(value, list) else value
+
+
+def field_docs(section: type[Section]) -> dict[str, str]:
+    """The sentence below each field. To read them from the source would slow every start."""
+    found = {}
+    for part in reversed(section.__mro__[: section.__mro__.index(Section)]):
+        (definition,) = ast.parse(dedent(inspect.getsource(part))).body
+        assert isinstance(definition, ast.ClassDef)
+        for field, text in pairwise(definition.body):
+            if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr):
+                assert isinstance(field.target, ast.Name)
+                found[field.target.id] = " ".join(str(ast.literal_eval(text.value)).split())
+    return found

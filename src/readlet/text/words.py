@@ -3,6 +3,7 @@
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 import regex
@@ -99,20 +100,24 @@ _ANY_SCRIPT = _Patterns(
 )
 
 
-class _Engines(NamedTuple):
-    simple: re.Pattern[str]
-    any_script: regex.Pattern[str]
+class _Engines:
+    """Compiled when they are used: that takes longer than to read a page with them."""
+
+    def __init__(self, apostrophes: Callable[[str, str], str]) -> None:
+        self._apostrophes = apostrophes
+
+    @cached_property
+    def simple(self) -> re.Pattern[str]:
+        return re.compile(_rules(_SIMPLE, self._apostrophes), re.VERBOSE | re.ASCII)
+
+    @cached_property
+    def any_script(self) -> regex.Pattern[str]:
+        rules = _rules(_ANY_SCRIPT, self._apostrophes)
+        return regex.compile(rules, regex.VERBOSE | regex.VERSION1)
 
 
-def _engines(apostrophes: Callable[[str, str], str]) -> _Engines:
-    return _Engines(
-        re.compile(_rules(_SIMPLE, apostrophes), re.VERBOSE | re.ASCII),
-        regex.compile(_rules(_ANY_SCRIPT, apostrophes), regex.VERBOSE | regex.VERSION1),
-    )
-
-
-_USUAL = _engines(_clitics)
-_BY_LANGUAGE = {"tr": _engines(_suffixes)}
+_USUAL = _Engines(_clitics)
+_BY_LANGUAGE = {"tr": _Engines(_suffixes)}
 SENTENCE_ENDS = frozenset(".!?。！？…।؟۔")
 """Signs that end a sentence, in many scripts."""
 
@@ -130,14 +135,15 @@ class TokenSpan(NamedTuple):
 
 def word_spans(text: str, language: str = "") -> list[tuple[int, int]]:
     """Half-open [start, end) of every word; between two words there is only white space."""
-    simple, any_script = _BY_LANGUAGE.get(language, _USUAL)
+    engines = _BY_LANGUAGE.get(language, _USUAL)
+    simple = engines.simple
     if text.isascii():
         return [match.span(1) for match in simple.finditer(text)]
     spans: list[tuple[int, int]] = []
     done = 0
     for start, end in _other_scripts(text):
         spans += [match.span(1) for match in simple.finditer(text, done, start)]
-        spans += [match.span(1) for match in any_script.finditer(text, start, end)]
+        spans += [match.span(1) for match in engines.any_script.finditer(text, start, end)]
         done = end
     spans += [match.span(1) for match in simple.finditer(text, done)]
     return spans
