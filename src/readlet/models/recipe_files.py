@@ -68,7 +68,7 @@ def toml_value(value: Any) -> str:
 
 def explained_fields(kind: str = DEFAULT_KIND) -> Iterator[tuple[str, Any, str]]:
     """Every field of a kind: its name for `--set`, its default and its description."""
-    recipe = recipe_class(kind)()
+    recipe = recipe_class(kind).model_validate({})
     yield "name", recipe.name, field_docs(type(recipe))["name"]
     docs = {name: field_docs(type(getattr(recipe, name))) for name in recipe.sections}
     for field in fields_of(recipe):
