@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 import torch
+import yaml
 
 from readlet.inference import model_card as room
 from readlet.inference.calibration import Calibration
@@ -25,7 +26,13 @@ def test_it_has_data_recipe_scores_versions_seed_and_commit(
     )
     reader.metrics = {"dev": {"exact": 61.234, "f1": 70.5}, "dev_source": "dev.json", "steps": 9876}
     card = model_card(reader)
-    assert card.startswith("# tiny-random")
+    _, metadata, page = card.split("---\n", 2)
+    found = yaml.safe_load(metadata)
+    assert (found["library_name"], found["pipeline_tag"]) == ("readlet", "question-answering")
+    scores = found["model-index"][0]["results"][0]
+    assert scores["dataset"]["name"] == "dev.json"
+    assert [one["value"] for one in scores["metrics"]] == [61.23, 70.5]
+    assert page.startswith("\n# tiny-random")
     for expected in (
         *("mine.json, yours.json", "9,876 steps", "seed 41", "dev.json", "| f1 | 70.50 |"),
         *("1.375", f"{reader.scorer.parameters:,} trainable", "commit abc1234"),

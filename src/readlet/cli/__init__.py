@@ -33,6 +33,7 @@ _MODULES = {
     "serve": "serve",
     "slim": "slim",
     "export": "export",
+    "push": "push",
     "data": "data",
     "experiment": "experiment",
     "translators": "augment",

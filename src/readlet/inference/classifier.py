@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from readlet.errors import ReadletError, bad_input, warn_caller
+from readlet.inference.model_folder import BUNDLED, reader_folder
 from readlet.inference.trained_model import AUTO, TrainedModel, read_model
 from readlet.types import Classification, Sentence
 
@@ -100,15 +101,16 @@ class Classifier(TrainedModel):
 
     @classmethod
     def load(cls, folder: str | Path, *, device: str = AUTO, batch_size: int = 0) -> "Classifier":
-        """Read a classifier's folder; nothing in it is executed.
+        """Read a classifier's folder, or one of the hub: `user/name`; nothing is executed.
 
         `device` and `batch_size` are as for a `Reader`.
         """
         from readlet.inference.calibration import ClassCalibration
         from readlet.storage.stored_files import damage_of
 
-        if not (Path(folder) / "config.json").is_file():
-            raise bad_input(folder, "", "no classifier there", "give a classifier's folder")
+        if folder == BUNDLED or not (reader_folder(folder) / "config.json").is_file():
+            remedy = "give a classifier's folder, or its name on the hub"
+            raise bad_input(folder, "", "no classifier there", remedy)
         found = read_model(folder, "classes", device=device, batch_size=batch_size)
         with damage_of(found.path / "calibration.json"):
             calibration = ClassCalibration.model_validate(found.calibration)

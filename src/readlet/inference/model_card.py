@@ -30,6 +30,10 @@ def model_card(model: "TrainedModel") -> str:
     notice = ["## Licence and data", "", model.notice.strip(), ""] if model.notice else []
     parts = model.card_parts()
     lines = [
+        "---",
+        card_data(model),
+        "---",
+        "",
         f"# {model.name}: {parts.title}",
         "",
         parts.introduction,
@@ -58,6 +62,58 @@ def model_card(model: "TrainedModel") -> str:
         "",
     ]
     return "\n".join(lines)
+
+
+def card_data(model: "TrainedModel", licence: str = "") -> str:
+    """What the hub reads of a card, as YAML: library, task, languages, data, licence and scores."""
+    from huggingface_hub import EvalResult, ModelCardData
+
+    recipe, dev = recipe_of(model.recipe), model.metrics.get("dev", {})
+    task = _PIPELINES[model.kind_of_task]
+    source = str(model.metrics.get("dev_source") or f"the held-out {model.task.noun}")
+    named = source.partition(" (")[0]
+    results = [
+        EvalResult(
+            task_type=task,
+            dataset_type=named,
+            dataset_name=named,
+            metric_type=_METRICS[name],
+            metric_name=name,
+            metric_value=round(value, 2),
+        )
+        for name, value in dev.items()
+        if name in _METRICS
+    ]
+    files = " ".join(recipe.data.train).lower()
+    data = ModelCardData(
+        library_name="readlet",
+        pipeline_tag=task,
+        tags=["readlet", recipe.model.kind],
+        language=[*getattr(model, "languages", ())] or None,
+        datasets=[*dict.fromkeys(n for part, n in _DATASETS.items() if part in files)] or None,
+        license=licence or ("other" if model.notice else None),
+        license_link="NOTICE.md" if model.notice and not licence else None,
+        license_name="see-notice" if model.notice and not licence else None,
+        model_name=model.name,
+        eval_results=results or None,
+    )
+    return data.to_yaml().strip()
+
+
+_PIPELINES = {"spans": "question-answering", "classes": "text-classification"}
+# As the hub names them.
+_METRICS = {
+    **{name: name for name in ("f1", "accuracy", "matthews_correlation")},
+    "exact": "exact_match",
+    "pearson": "pearsonr",
+}
+_DATASETS = {
+    "train-v1.1": "rajpurkar/squad",
+    "train-v2.0": "rajpurkar/squad_v2",
+    "cola": "nyu-mll/glue",
+    "sst-2": "stanfordnlp/sst2",
+    "mrpc": "nyu-mll/glue",
+}
 
 
 def _facts(model: "TrainedModel") -> list[str]:

@@ -4,7 +4,7 @@ A reader is written whole to a folder inside, `.unfinished`, and its files are t
 `config.json` is removed first and moved last. So a full disk leaves the earlier reader in place,
 and what an interrupted save has left can be distinguished from files of the user.
 
-How readers are named: a folder, `bundled`, or `baseline`.
+How readers are named: a folder, `user/name` of the hub, `bundled`, or `baseline`.
 """
 
 import os
@@ -18,6 +18,7 @@ from typing import Any
 from readlet.bundled import bundled_reader
 from readlet.console import say
 from readlet.errors import bad_input
+from readlet.inference.hub import downloaded, is_hub_name
 from readlet.storage.files import locked_folder
 from readlet.storage.overwrite import make_folder, others
 from readlet.storage.stored_files import own_json, read_json, stored_file, write_json
@@ -157,9 +158,9 @@ BUNDLED, BASELINE = "bundled", "baseline"
 
 
 def reader_folder(name: str | Path) -> Path:
-    """The folder of a reader, or of the `bundled` one."""
+    """The folder of a reader, of the `bundled` one, or of one of the hub, downloaded once."""
     if name != BUNDLED:
-        return Path(name)
+        return downloaded(str(name)) if is_hub_name(name) else Path(name)
     folder = bundled_reader()
     if folder is None:
         fault = "this copy of Readlet comes without a reader"

@@ -17,7 +17,12 @@ from readlet.inference.inputs import (
     OptionKeywords,
     as_examples,
 )
-from readlet.inference.model_folder import BASELINE, BUNDLED, warn_of_same_named_folder
+from readlet.inference.model_folder import (
+    BASELINE,
+    BUNDLED,
+    reader_folder,
+    warn_of_same_named_folder,
+)
 from readlet.inference.trained_model import AUTO, TrainedModel, chosen_device, read_model
 from readlet.text.languages import checked_codes
 from readlet.types import Example, Prediction
@@ -170,7 +175,10 @@ class Reader(TrainedModel, Answerer):
     def load(
         cls, folder: str | Path = BUNDLED, *, device: str = AUTO, batch_size: int = 0
     ) -> "Reader":
-        """Read a reader's folder, or the `bundled` one; nothing in it is executed.
+        """Read a reader's folder, the `bundled` one, or one of the hub; nothing is executed.
+
+        `user/name` is the newest reader of that name on the Hugging Face hub, and
+        `user/name@REVISION` that of a commit, branch or tag; it is downloaded once.
 
         >>> Reader.load(device="cpu").languages
         ('en',)
@@ -208,7 +216,7 @@ def load_reader(name: str, *, device: str = AUTO, batch_size: int = 0) -> Answer
 
         warn_of_same_named_folder(BASELINE)
         return LexicalBaseline()
-    if name != BUNDLED and not (Path(name) / "config.json").is_file():
-        remedy = f"give a reader's folder, `{BUNDLED}` or `{BASELINE}`"
+    if not (reader_folder(name) / "config.json").is_file():
+        remedy = f"give a reader's folder, a name of the hub, `{BUNDLED}` or `{BASELINE}`"
         raise bad_input(name, "", "no reader there", remedy)
     return Reader.load(name, device=device, batch_size=batch_size)

@@ -247,7 +247,7 @@ def _check_metrics(metrics: dict[str, Any]) -> None:
 
 def stored_task(name: str) -> "TaskName | None":
     """What the model in a folder is for; None if there is no model of a known kind."""
-    kind = _stored_kind(Path(name), AUTO)
+    kind = _stored_kind(reader_folder(name), AUTO)
     return kind and kind.task
 
 

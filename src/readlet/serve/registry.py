@@ -11,7 +11,7 @@ from typing import NamedTuple
 from readlet.errors import ReadletError, bad_input
 from readlet.inference.classifier import Classifier, Text
 from readlet.inference.inputs import Answerer, AnswerOptions
-from readlet.inference.model_folder import BASELINE, BUNDLED
+from readlet.inference.model_folder import BASELINE, BUNDLED, reader_folder
 from readlet.inference.reader import Reader, load_reader
 from readlet.inference.trained_model import stored_task
 from readlet.serve.batching import Batcher
@@ -62,10 +62,10 @@ def load_models(names: Sequence[str], device: str) -> dict[str, Answerer | Class
     found: dict[str, Answerer | Classifier] = {}
     for name in names:
         special = name in (BUNDLED, BASELINE)
-        if not special and not (Path(name) / "config.json").is_file():
+        if not special and not (reader_folder(name) / "config.json").is_file():
             remedy = f"give the folder of a reader or classifier, `{BUNDLED}` or `{BASELINE}`"
             raise bad_input(name, "", "no model there", remedy)
-        short = name if special else Path(name).resolve().name
+        short = name if special else Path(name.partition("@")[0]).resolve().name
         is_classifier = not special and stored_task(name) == "classes"
         load = Classifier.load if is_classifier else load_reader
         found[free_id(short, found.keys())] = load(name, device=device)

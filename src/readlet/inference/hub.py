@@ -1,0 +1,63 @@
+"""Models of the Hugging Face hub by name: `user/name`, or `user/name@REVISION`.
+
+They are downloaded once, to the cache of `huggingface_hub`, whose settings hold: HF_HUB_OFFLINE,
+HF_HOME, HF_TOKEN, HF_ENDPOINT. Only the files that config.json names are fetched, all of one
+commit; nothing in them is executed.
+"""
+
+import json
+import re
+from functools import cache
+from pathlib import Path
+
+from readlet.errors import InputError, bad_input
+
+_NAME = re.compile(r"(?P<repository>[\w-][\w.-]*/[\w-][\w.-]*)(?:@(?P<revision>[\w./-]+))?")
+_DATA = (".json", ".jsonl", ".csv", ".tsv", ".gz", ".parquet")  # a file that is missing
+_FILE = re.compile(r"[\w-][\w.-]*")
+_REQUIRED, _OPTIONAL = ("calibration.json", "metrics.json"), ("NOTICE.md", "README.md")
+_REMEDY = "check its spelling and the network, or give the path of a folder"
+
+
+def is_hub_name(name: str | Path) -> bool:
+    """Whether a name can only be that of a model of the hub: there is no such folder here."""
+    text = str(name)
+    if not isinstance(name, str) or _NAME.fullmatch(text) is None or text.endswith(_DATA):
+        return False
+    return not Path(text).exists() and not Path(text.partition("/")[0]).is_dir()
+
+
+@cache  # one commit for all that a process reads
+def downloaded(name: str) -> Path:
+    """The folder of a model of the hub in the cache of `huggingface_hub`."""
+    from huggingface_hub import hf_hub_download
+    from huggingface_hub.errors import EntryNotFoundError
+
+    found = _NAME.fullmatch(name)
+    assert found is not None
+    repository = found["repository"]
+    try:
+        config = Path(hf_hub_download(repository, "config.json", revision=found["revision"]))
+        commit = config.parent.name  # all other files are of the same one
+        files = json.loads(config.read_text("utf-8")).get("files")
+        if not isinstance(files, list) or not all(_is_file(file) for file in files):
+            fault = "is not a model of Readlet (its config.json lists no files)"
+            raise bad_input(name, "", fault, "give a model that `readlet push` has published")
+        for file in (*_REQUIRED, *files):
+            hf_hub_download(repository, file, revision=commit)
+        for file in _OPTIONAL:
+            try:
+                hf_hub_download(repository, file, revision=commit)
+            except EntryNotFoundError:  # also where it is not cached, and the hub out of reach
+                continue
+    except InputError:
+        raise
+    except Exception as error:  # its classes are those of an HTTP library
+        reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
+        fault = f"no such folder, and the hub does not give this model ({reason:.160})"
+        raise bad_input(name, "", fault, _REMEDY) from None
+    return config.parent
+
+
+def _is_file(name: object) -> bool:
+    return isinstance(name, str) and _FILE.fullmatch(name) is not None
