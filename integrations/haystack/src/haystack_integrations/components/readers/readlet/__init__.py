@@ -1,0 +1,5 @@
+"""Readlet's readers for Haystack pipelines."""
+
+from haystack_integrations.components.readers.readlet.reader import ReadletReader
+
+__all__ = ["ReadletReader"]
