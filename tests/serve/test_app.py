@@ -325,6 +325,17 @@ def test_a_file_is_sent_with_its_type(server: Any, kind: str, sent: str, status:
     assert got.status_code == status
 
 
+def test_parts_of_a_file_have_names(server: Any) -> None:
+    headers = {"content-type": "text/csv"}
+    content = "item,price\nkiln,1881 €\nmill,1790 €\n".encode("cp1252")
+    got = server.client.post("/text?kind=csv", content=content, headers=headers).json()
+    assert got["guessed_encoding"] == "cp1252"
+    third = got["starts"][2]
+    assert "1790 €" in got["text"][third:]
+    assert "1881 €" not in got["text"][third:]
+    assert got["labels"] == ["row 1", "row 2", "row 3"]
+
+
 def test_requests_are_counted(start: Callable[..., Any]) -> None:
     server = start({'a"b': LexicalBaseline()})
     server.post("/answer", question=["Who?", "When?"], passage=PASSAGE)

@@ -262,6 +262,16 @@ def test_a_folder_is_read_and_asked(alone: Any, folder: Path, how: str) -> None:
     wait_for(alone, "#documents li").to_have_count(1)
 
 
+def test_a_place_is_a_row_where_there_are_rows(alone: Any, tmp_path: Path) -> None:
+    prices = tmp_path / "prices.csv"
+    prices.write_text("item,built\nkiln,1881\nmill,1790\n")
+    alone.set_input_files("#file", prices)
+    alone.locator("#level").fill("0")
+    wait_for(alone, "#documents li").to_have_count(1)
+    ask_again(alone, "When was the mill built?")
+    assert "prices.csv, row " in alone.inner_text("article")
+
+
 def test_a_file_that_cannot_be_read_is_named(alone: Any, folder: Path) -> None:
     alone.set_input_files("#file", folder / "bad.pdf")
     alone.wait_for_selector("#status.fault")

@@ -21,7 +21,8 @@ from starlette.middleware.cors import CORSMiddleware
 from readlet.bundled import corpus
 from readlet.data import read_examples
 from readlet.errors import ReadletError
-from readlet.inference.document_files import KINDS, DocumentKind, document_text
+from readlet.inference.document_files import KINDS, DocumentKind, read_bytes
+from readlet.inference.document_text import DocumentText
 from readlet.processes import Job
 from readlet.serve.batching import results, while_wanted
 from readlet.serve.documents import QueuedReader, Shelf, answer_documents
@@ -89,7 +90,7 @@ class Uploads:
         self._turn = asyncio.Lock()
         self._waiting = 0
 
-    async def text(self, request: Request, kind: DocumentKind) -> str:
+    async def document(self, request: Request, kind: DocumentKind) -> DocumentText:
         if self._waiting >= _MOST_WAITING:
             raise RequestError(429, "other files are being read; try again later", retry_after=1)
         self._waiting += 1
@@ -99,7 +100,7 @@ class Uploads:
         finally:
             self._waiting -= 1
 
-    async def _in_turn(self, data: bytes, kind: DocumentKind) -> str:
+    async def _in_turn(self, data: bytes, kind: DocumentKind) -> DocumentText:
         async with self._turn:
             job = Job()
             reading = asyncio.ensure_future(asyncio.to_thread(self._read, data, kind, job))
@@ -109,12 +110,12 @@ class Uploads:
                 job.kill()
                 await asyncio.wait((reading,))
 
-    def _read(self, data: bytes, kind: DocumentKind, job: Job) -> str:
-        text = document_text(data, kind, seconds=self._limits.seconds, job=job)
-        most = self._limits.document_characters
-        if len(text) > most:
-            raise ReadletError(f"the file has {len(text):,} characters; at most {most:,}")
-        return text
+    def _read(self, data: bytes, kind: DocumentKind, job: Job) -> DocumentText:
+        document = read_bytes(data, kind, guess=True, seconds=self._limits.seconds, job=job)
+        length, most = len(document.text), self._limits.document_characters
+        if length > most:
+            raise ReadletError(f"the file has {length:,} characters; at most {most:,}")
+        return document
 
 
 _STATIC = Path(__file__).parent / "static"
@@ -286,9 +287,9 @@ def _add_page(app: FastAPI, limits: Limits) -> None:
     async def text(
         request: Request, kind: Annotated[DocumentKind, Query(description="What the body is.")]
     ) -> TextResponse:
-        """The text of a file: plain text, HTML or PDF."""
+        """The text of a file, and the names of its parts: pages, rows, headings."""
         _check_type(request, kind)
-        return TextResponse(text=await uploads.text(request, kind))
+        return TextResponse.model_validate(asdict(await uploads.document(request, kind)))
 
     # Only these files are served, from memory: no path of a request is looked up on the disk.
     for path, (content, media_type) in page_files().items():

@@ -183,6 +183,9 @@ class ModelsResponse(BaseModel):
 
 class TextResponse(BaseModel):
     text: str
+    starts: Annotated[list[int], Field(description="Where the parts begin.")]
+    labels: Annotated[list[str], Field(description="Of the parts, such as `page 3`.")]
+    guessed_encoding: Annotated[str, Field(description="Empty: as declared, or UTF-8.")]
 
 
 class PassageMessage(BaseModel):

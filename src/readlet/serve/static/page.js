@@ -128,7 +128,9 @@ async function take(files) {
     suggest([]);
     changed();
     const count = `${read.length} document${read.length === 1 ? "" : "s"} added`;
-    if (read.length || out.length > 1) say(read.length ? `${count}. Ask a question.` : "");
+    const guessed = read.filter((one) => one.guessed_encoding);
+    const notes = guessed.map((one) => ` ${one.name}: read as ${one.guessed_encoding}.`);
+    if (read.length || out.length > 1) say(read.length ? `${count}.${notes.join("")} Ask a question.` : "");
     else say(out[0] ?? "No files there.", { fault: true });
     if (read.length) question.focus();
   } catch (error) {
