@@ -40,7 +40,7 @@ LOWEST := $(VENV)/lowest
 test-lowest:
 	uv venv --quiet --clear --python $(PYTHON) $(LOWEST)
 	uv pip install --quiet --python $(LOWEST) --resolution lowest-direct \
-	  ".[serve,parquet]" --group test
+	  ".[serve,documents,parquet]" --group test
 	$(LOWEST)/bin/python -m pytest -n 2 --dist worksteal $(LIGHT_TESTS)
 
 # The source archive, and the wheel that is built from it.
@@ -91,5 +91,5 @@ $(LIGHT)/installed: pyproject.toml constraints.txt $(VENV)/created $(SOURCES)
 	$(PYTHON) -m venv $(LIGHT)
 	$(LIGHT)/bin/python -m pip install --quiet -c constraints.txt pip
 	$(LIGHT)/bin/python -m pip install --quiet --no-compile -c constraints.txt \
-	  "$$(echo $(LIGHT)/wheel/*.whl)[serve]" --group test
+	  "$$(echo $(LIGHT)/wheel/*.whl)[serve,documents]" --group test
 	touch $@
