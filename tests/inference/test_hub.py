@@ -231,6 +231,22 @@ def test_a_name_to_publish_under_has_two_parts(name: str) -> None:
     assert error.value.source == name
 
 
+def test_a_hub_that_does_not_answer_is_not_waited_for(
+    server: Hub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from huggingface_hub import constants
+
+    server.commit("ada/kiln", files_of(MODELS / "exported"))
+    Reader.load("ada/kiln")
+    hub.downloaded.cache_clear()
+    gone = "http://127.0.0.1:9/{repo_id}/resolve/{revision}/{filename}"
+    monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", gone)
+    monkeypatch.setattr("time.sleep", lambda _: pytest.fail("it tries again"))
+    assert Reader.load("ada/kiln").answer("Who built it?", KILN)
+    with pytest.raises(InputError):
+        Reader.load("ada/other")
+
+
 def test_a_hub_out_of_reach_is_one_line(server: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
     from huggingface_hub import constants
 

@@ -7,7 +7,9 @@ commit; nothing in them is executed.
 
 import json
 import re
-from functools import cache
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache, partial
 from pathlib import Path
 
 from readlet.errors import InputError, bad_input
@@ -30,33 +32,52 @@ def is_hub_name(name: str | Path) -> bool:
 @cache  # one commit for all that a process reads
 def downloaded(name: str) -> Path:
     """The folder of a model of the hub in the cache of `huggingface_hub`."""
-    from huggingface_hub import hf_hub_download
-    from huggingface_hub.errors import EntryNotFoundError
+    from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
 
     found = _NAME.fullmatch(name)
     assert found is not None
     repository = found["repository"]
     try:
-        config = Path(hf_hub_download(repository, "config.json", revision=found["revision"]))
+        revision = found["revision"] or "main"
+        get = _download(repository, revision)
+        config = Path(get(repository, "config.json", revision=revision))
         commit = config.parent.name  # all other files are of the same one
         files = json.loads(config.read_text("utf-8")).get("files")
         if not isinstance(files, list) or not all(_is_file(file) for file in files):
             fault = "is not a model of Readlet (its config.json lists no files)"
             raise bad_input(name, "", fault, "give a model that `readlet push` has published")
         for file in (*_REQUIRED, *files):
-            hf_hub_download(repository, file, revision=commit)
+            get(repository, file, revision=commit)
         for file in _OPTIONAL:
-            try:
-                hf_hub_download(repository, file, revision=commit)
-            except EntryNotFoundError:  # also where it is not cached, and the hub out of reach
-                continue
+            with suppress(EntryNotFoundError):  # also where it is not cached, and the hub far away
+                get(repository, file, revision=commit)
     except InputError:
         raise
     except Exception as error:  # its classes are those of an HTTP library
         reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
+        if isinstance(error, LocalEntryNotFoundError):
+            reason = "it is out of reach, and the model is not cached"
         fault = f"no such folder, and the hub does not give this model ({reason:.160})"
         raise bad_input(name, "", fault, _REMEDY) from None
     return config.parent
+
+
+def _download(repository: str, revision: str) -> Callable[..., str]:
+    """What gives the path of a file: downloaded, or only cached where the hub is out of reach.
+
+    `hf_hub_download` alone would try again for half a minute.
+    """
+    from huggingface_hub import get_hf_file_metadata, hf_hub_download, hf_hub_url
+    from huggingface_hub.errors import HfHubHTTPError
+
+    try:
+        url = hf_hub_url(repository, "config.json", revision=revision)
+        get_hf_file_metadata(url)
+    except Exception as error:  # its classes are those of an HTTP library
+        if isinstance(error, HfHubHTTPError) and error.response.status_code < 500:
+            raise
+        return partial(hf_hub_download, local_files_only=True)
+    return hf_hub_download
 
 
 def _is_file(name: object) -> bool:

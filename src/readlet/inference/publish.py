@@ -47,7 +47,7 @@ def publish(
     task = stored_task(folder)
     if task is None:
         raise bad_input(folder, "", "no model there", "give the folder of a reader or classifier")
-    model = (Classifier if task == "classes" else Reader).load(folder, device="cpu")
+    model = (Classifier if task == "classes" else Reader).load(folder)
     page = path / "README.md"
     text = _FRONT.sub("", page.read_text("utf-8")) if page.is_file() else f"# {model.name}\n"
     card = f"---\n{card_data(model, licence)}\n---\n\n{text}"
