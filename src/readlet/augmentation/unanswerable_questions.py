@@ -32,8 +32,8 @@ ANSWER_EVERYWHERE = "whose answer, or the question itself, is in every other con
 
 # Of contexts of other articles: those that share most words with the question's own.
 _SIMILAR = 6
-# A word of more contexts than this share says nothing about what they have in common.
-_COMMON = 0.2
+# Words of a context by which others like it are found: the rarest of those that others have.
+_TELLING = 40
 # From this share of all words on, two contexts are versions of one text: they answer alike.
 _VERSION = 0.8
 
@@ -186,13 +186,11 @@ class _Similar:
         return self._found[context]
 
     def _search(self, own: _Paragraph) -> list[_Paragraph]:
-        most = max(_SIMILAR, int(_COMMON * len(self._paragraphs)))
         shared: defaultdict[int, float] = defaultdict(float)
-        for word in sorted(own.words):
-            having = self._having[word]
-            if 1 < len(having) <= most:
-                for number in having:
-                    shared[number] += 1 / len(having)
+        known = sorted((len(self._having[word]), word) for word in own.words)
+        for count, word in [pair for pair in known if pair[0] > 1][:_TELLING]:
+            for number in self._having[word]:
+                shared[number] += 1 / count
         ranked = sorted(shared, key=lambda number: (-shared[number], number))
         others = (self._paragraphs[number] for number in ranked)
         return list(islice((one for one in others if not _is_version(own, one)), _SIMILAR))

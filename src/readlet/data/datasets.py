@@ -394,14 +394,5 @@ def read_labelled(
     return with_own_ids(sentences)
 
 
-def require_one_kind(source: str | Path, sentences: Iterable[Sentence], *, pairs: bool) -> None:
-    """An error about pairs of texts where a classifier reads single ones, or the reverse."""
-    for sentence in sentences:
-        if (sentence.second is not None) != pairs:
-            kinds = ("single texts", "pairs of texts")
-            fault = f"has {kinds[not pairs]}, but the classifier reads {kinds[pairs]}"
-            raise bad_input(source, place_of(sentence), fault, "give files of one kind")
-
-
 def _remedy(source: str | Path) -> str:
     return f"correct or remove the row (`readlet data check {source}` lists all such rows)"

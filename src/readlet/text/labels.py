@@ -191,6 +191,15 @@ def require_classes(source: str | Path, balance: ClassBalance) -> None:
         raise bad_input(source, "", fault, remedy)
 
 
+def require_one_kind(source: str | Path, sentences: Iterable[Sentence], *, pairs: bool) -> None:
+    """An error about pairs of texts where a classifier reads single ones, or the reverse."""
+    for sentence in sentences:
+        if (sentence.second is not None) != pairs:
+            kinds = ("single texts", "pairs of texts")
+            fault = f"has {kinds[not pairs]}, but the classifier reads {kinds[pairs]}"
+            raise bad_input(source, place_of(sentence), fault, "give files of one kind")
+
+
 def same_but_spelling(labels: Iterable[str]) -> list[list[str]]:
     """Labels that are the same except for case and spaces."""
     groups: dict[str, list[str]] = {}

@@ -7,7 +7,6 @@ import torch
 from torch import nn
 
 from readlet.console import say
-from readlet.data.datasets import require_one_kind
 from readlet.engine.processes import is_main_process
 from readlet.engine.weight_selection import Scores
 from readlet.evaluation.task import Task
@@ -27,7 +26,7 @@ from readlet.models.classifier.recipe import ClassifierRecipe
 from readlet.models.family import ClassFamily, Floats, TrainableClassScorer
 from readlet.nn.normsoftmax.loss import warn_of_bound
 from readlet.recipe.recipe import Recipe
-from readlet.text.labels import Labels, class_balance, class_numbers
+from readlet.text.labels import Labels, class_balance, class_numbers, require_one_kind
 from readlet.training.objective import Fitted, copy_weights
 from readlet.training.training_data import Part, TrainingData
 

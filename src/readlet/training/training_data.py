@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 import numpy as np
 
 from readlet.data import read_labelled, read_questions
-from readlet.data.datasets import require_one_kind, training_file, with_own_ids
+from readlet.data.datasets import training_file, with_own_ids
 from readlet.errors import ReadletError, bad_input
 from readlet.inference.inputs import AnswerOptions
 from readlet.inference.trained_model import TrainedModel
@@ -21,7 +21,13 @@ from readlet.models.classifier.recipe import ClassifierData
 from readlet.models.kinds import trainable_family
 from readlet.recipe.recipe import Data, Recipe, SpanData, fields_with, names_in
 from readlet.storage.sections import SourceFile
-from readlet.text.labels import class_balance, class_numbers, label_values, require_classes
+from readlet.text.labels import (
+    class_balance,
+    class_numbers,
+    label_values,
+    require_classes,
+    require_one_kind,
+)
 from readlet.text.rows import cache_key, cached
 from readlet.types import Example, Sentence
 
