@@ -75,7 +75,7 @@ def augment(
         typer.Option(
             metavar="Q",
             help="With --back: drop questions of which less than this is left, from 0 to 1; 0.8 "
-            "drops most garbled ones.",
+            "drops two of three garbled ones.",
         ),
     ] = 0.0,
     share: Annotated[

@@ -139,6 +139,8 @@ class Apertium:
 
     def translate(self, sentences: Sequence[str], pair: LanguagePair) -> list[Translation]:
         """A sentence's translation does not depend on the other sentences."""
+        if pair.source == "es":  # behind these signs, its tagger takes nouns for verbs
+            sentences = [sentence.translate(_NO_OPENING) for sentence in sentences]
         parts = max(1, min(own_cores(), len(sentences) // _FEWEST))
         shares = [sentences[number::parts] for number in range(parts)]
         stages = _stages(self._modes[pair])
@@ -160,6 +162,9 @@ _OPENING = re.compile(
     r"(?:qué|quién|quiénes|cuál|cuáles|cuánt[oa]s?|cuándo|cómo|dónde|por qué)\b)",
     re.IGNORECASE,
 )
+
+
+_NO_OPENING = str.maketrans("", "", "¿¡")
 
 
 def _opened(text: str) -> str:
