@@ -1,4 +1,4 @@
-"""The benchmark of throughput, at its smallest size and without a GPU."""
+"""The benchmarks of throughput and of costs, at their smallest size and without a GPU."""
 
 from collections.abc import Callable
 from typing import Any
@@ -24,3 +24,12 @@ def test_every_row_is_measured(load_script: Callable[[str], Any]) -> None:
     words = ["--data", "bundled:test", "--questions", "8", "--processes", "1"]
     assert [row.questions for row in main([*words, "--device", "cpu"])] == [8, 8, 8, 8]
     assert [row.questions for row in main([*words, "--host"])] == [8, 8]
+
+
+def test_costs_are_measured_and_extrapolated(
+    load_script: Callable[[str], Any], apertium: Any, capsys: Any
+) -> None:
+    words = ["--data", "bundled:test", "--questions", "4", "--files", "2", "--no-ray"]
+    found = load_script("scale").main(words)
+    assert all(seconds > 0 for seconds in found.values())
+    assert "core hours" in capsys.readouterr().out

@@ -55,6 +55,16 @@ def test_outputs_of_other_settings_are_not_mixed(tmp_path: Path, jobs: Jobs, upp
     assert error.value.source == str(tmp_path / "out")
 
 
+def test_settings_may_change_while_there_is_no_output(
+    tmp_path: Path, jobs: Jobs, upper: Any
+) -> None:
+    failed = map_files(upper(tmp_path / "log"), jobs(1, damaged=0), settings=SETTINGS).failed
+    assert len(failed) == 1
+    other = {"task": "lower"}
+    assert not map_files(upper(tmp_path / "log"), jobs(1), settings=other).failed
+    assert map_files(upper(tmp_path / "log"), jobs(1), settings=other).skipped == 1
+
+
 def test_warnings_are_counted_over_all_files(tmp_path: Path, jobs: Jobs) -> None:
     import warnings
 
@@ -150,6 +160,17 @@ def test_outputs_in_parquet_have_all_fields(
     rows = parquet.read_table(tmp_path / "parquet" / "0.parquet").to_pylist()
     lines = (tmp_path / "jsonl" / "0.jsonl").read_text().splitlines()
     assert rows == [json.loads(line) for line in lines]
+
+
+def test_a_file_is_no_place_for_many_outputs(
+    readlet: Run, tmp_path: Path, question_files: Path
+) -> None:
+    out = tmp_path / "out.jsonl"
+    for words in ((question_files,), (question_files / "0.jsonl", "--ray", "local")):
+        done = readlet("predict", "baseline", *words, "--out", out)
+        assert done.code == 2
+        assert str(out) in done.err
+    assert not out.exists()
 
 
 def test_options_of_a_single_file_are_refused(

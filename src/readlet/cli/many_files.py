@@ -42,10 +42,12 @@ def many_files(
 
     `only_one` has the options of a single file.
     """
-    from readlet.cluster.files import is_remote, names_many
+    from readlet.cluster.files import DATA_SUFFIXES, is_remote, names_many
 
     if not (ray or is_remote(out) or any(map(names_many, sources))):
         return None
+    if out.removesuffix(".gz").endswith(DATA_SUFFIXES):
+        raise ReadletError(f"--out {out}: is the name of a file; of many files give a folder")
     for name, value in only_one.items():
         if value:
             raise ReadletError(f"{name}: is for a single file; leave it out")

@@ -72,8 +72,8 @@ def map_files(
     machine, `auto` for the cluster that this machine belongs to, or the address of a cluster.
     `settings` determine the outputs: a folder with outputs of other settings is refused.
     """
-    _check_settings(jobs, settings)
     remaining = missing(jobs)
+    _note_settings(jobs, settings, is_new=len(remaining) == len(jobs))
     summary = Summary(len(jobs), len(jobs) - len(remaining))
     if not remaining:
         return summary
@@ -100,12 +100,15 @@ def _absolute(name: str) -> str:
     return name if is_remote(name) else os.path.abspath(name)
 
 
-def _check_settings(jobs: Sequence[Job], settings: Mapping[str, Any]) -> None:
-    """Note the settings in the outputs' folder; refuse a folder with outputs of other settings."""
+def _note_settings(jobs: Sequence[Job], settings: Mapping[str, Any], *, is_new: bool) -> None:
+    """Note the settings in the outputs' folder; refuse a folder with outputs of other settings.
+
+    `is_new`: there are no outputs yet, perhaps because all files failed with other settings.
+    """
     folder = jobs[0].target.rpartition("/")[0]
     note, text = f"{folder}/{_SETTINGS}", json.dumps(settings, indent=1, sort_keys=True)
     before = read_text(note)
-    if before is None:
+    if before is None or (is_new and before != text):
         with published(note) as path:
             path.write_text(text, "utf-8")
     elif before != text:

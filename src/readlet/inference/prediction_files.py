@@ -239,7 +239,7 @@ def predict_remaining(
         say(f"readlet: {lines.path}: continues after {done}")
     # Own ids from the first item on: the number of a repeated one depends on those before.
     named = ((found.ids.own_id(item.id), item) for item in items)
-    waiting: deque[tuple[str, Item]] = deque()  # asked, but not yet answered: a chunk at most
+    waiting: deque[tuple[str, Item]] = deque()  # asked, but not yet answered: a few chunks at most
 
     def remaining() -> Iterator[Item]:
         for identity, item in islice(named, lines.done, None):

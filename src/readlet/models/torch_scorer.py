@@ -324,7 +324,8 @@ class TorchScorer(ModuleScorer):
                 start, end = _sent_back(found.start), _sent_back(found.end)  # (B, L) each
                 null = None if found.null is None else _sent_back(found.null)  # (B, 2)
                 is_async = self.device.type == "cuda"
-                ready = torch.cuda.current_stream().record_event() if is_async else None
+                stream = torch.cuda.current_stream(self.device) if is_async else None
+                ready = stream and stream.record_event()
             if ready is not None:
                 ready.synchronize()
         return start.numpy(), end.numpy(), None if null is None else null.numpy()
