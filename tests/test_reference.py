@@ -11,12 +11,15 @@ from typing import Any
 import pytest
 
 import readlet
+from readlet.cluster.columns import AnswerColumns, ClassifyColumns
 from readlet.compat import pipeline
 
 ROOT = Path(__file__).parents[1]
 PUBLIC: dict[str, Any] = {
     **{name: getattr(readlet, name) for name in readlet.__all__ if name != "__version__"},
     "compat.pipeline": pipeline,
+    "cluster.columns.AnswerColumns": AnswerColumns,
+    "cluster.columns.ClassifyColumns": ClassifyColumns,
 }
 # Nobody makes them: the examples are where they come from.
 NO_EXAMPLE = {
@@ -26,6 +29,7 @@ NO_EXAMPLE = {
     "Found",
     "Prediction",
     "ReadletError",
+    "cluster.columns.ClassifyColumns",  # the package has no classifier
 }
 
 
