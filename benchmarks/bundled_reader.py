@@ -39,7 +39,7 @@ from readlet.evaluation.squad import score_questions, summary
 from readlet.inference.decoding import Predictor
 from readlet.inference.evaluate_questions import evaluate_questions, predict
 from readlet.inference.fit_calibration import calibrate
-from readlet.inference.inputs import AnswerOptions
+from readlet.inference.inputs import ALL_ANSWERABLE, AnswerOptions
 from readlet.inference.reader import Reader
 from readlet.inference.slimming import slim
 from readlet.models.recipe_files import load_recipe
@@ -249,7 +249,9 @@ def lines(reader: Path, squad: Path) -> list[str]:
             scored, reader=name, options=AnswerOptions(unanswerable_share=SCORED_SHARE)
         ),
         "always answering": evaluate_questions(
-            scored, reader=name, options=AnswerOptions(always_answer=True)
+            scored,
+            reader=name,
+            options=ALL_ANSWERABLE,
         ),
     }
     heading = f"{'':<16} {'EM':>6} {'F1':>6} {'answerable':>10} {'area':>6}"

@@ -20,7 +20,7 @@ from readlet.data import read_examples
 from readlet.errors import ReadletError
 from readlet.evaluation.evaluation import Evaluation
 from readlet.inference.evaluate_questions import SeveralEvaluations, evaluate_parts
-from readlet.inference.inputs import AnswerOptions
+from readlet.inference.inputs import ALL_ANSWERABLE, DEFAULTS, AnswerOptions
 from readlet.inference.reader import load_reader
 from readlet.storage.files import write_text
 from readlet.types import Example
@@ -96,9 +96,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("docs/results/kinds.md"))
     options = parser.parse_args()
     reader, parts = load_reader(options.reader), parts_of(options.data, options.questions)
-    usual, bold = (
-        evaluate_parts(reader, parts, AnswerOptions(always_answer=bold)) for bold in (False, True)
-    )
+    usual, bold = (evaluate_parts(reader, parts, how) for how in (DEFAULTS, ALL_ANSWERABLE))
     expecting = evaluate_parts(
         reader, {COURSE: parts[COURSE]}, AnswerOptions(unanswerable_share=COURSE_SHARE)
     )

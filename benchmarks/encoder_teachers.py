@@ -21,7 +21,7 @@ from pathlib import Path
 from readlet.data import read_questions
 from readlet.evaluation.squad import rules_of, score_questions, summary
 from readlet.inference.evaluate_questions import predict
-from readlet.inference.inputs import AnswerOptions
+from readlet.inference.inputs import ALL_ANSWERABLE
 from readlet.inference.reader import Reader
 from readlet.models.recipe_files import load_recipe
 from readlet.training.train import train_reader
@@ -60,7 +60,11 @@ def make(
     taught += [f"training.teacher_temperature={temperature}", f"training.epochs={epochs}"]
     taught += [f"words.vectors={list(vectors)}", "training.evaluate_every=5", *student_changes]
     of_student = trained("qacnn", [*common, *taught], out / "student")
-    answers = predict(Reader.load(out / "student"), dev, AnswerOptions(always_answer=True))
+    answers = predict(
+        Reader.load(out / "student"),
+        dev,
+        ALL_ANSWERABLE,
+    )
     texts = {identity: prediction.text for identity, prediction in answers.items()}
     scores = summary(score_questions(dev, texts, rules_of(dev)))
     found = {name: scores[name] for name in ("exact", "f1")}

@@ -27,7 +27,7 @@ from readlet.experiments.grid import plan
 from readlet.experiments.runner import find_finished
 from readlet.experiments.store import READER
 from readlet.inference.evaluate_questions import predict
-from readlet.inference.inputs import AnswerOptions
+from readlet.inference.inputs import ALL_ANSWERABLE
 from readlet.inference.reader import Reader
 from readlet.types import Example
 
@@ -64,7 +64,7 @@ def xquad_sets(folder: Path) -> dict[str, list[Example]]:
 
 
 def scores_of(reader: Reader, examples: Sequence[Example]) -> Scores:
-    answers = predict(reader, examples, AnswerOptions(always_answer=True))
+    answers = predict(reader, examples, ALL_ANSWERABLE)
     texts = {key: prediction.text for key, prediction in answers.items()}
     scored = score_questions(examples, texts, rules_of(examples))
     return np.stack([scored.exact, scored.f1], axis=1)  # (questions, 2)

@@ -27,7 +27,7 @@ from readlet.augmentation.unanswerable_questions import how_many, pair_up
 from readlet.data import read_examples, write_examples
 from readlet.evaluation.squad import no_answer_area
 from readlet.inference.evaluate_questions import evaluate_questions, predict
-from readlet.inference.inputs import AnswerOptions
+from readlet.inference.inputs import ALL_ANSWERABLE, AnswerOptions
 from readlet.inference.reader import Reader
 from readlet.models.recipe_files import load_recipe
 from readlet.training.train import train_reader
@@ -97,7 +97,9 @@ def train_and_score(row: Row) -> list[dict[str, Any]]:
 def scores_of(folder: Path, data: Path) -> dict[str, float]:
     reader = Reader.load(folder)
     always = evaluate_questions(
-        str(data), reader=str(folder), options=AnswerOptions(always_answer=True)
+        str(data),
+        reader=str(folder),
+        options=ALL_ANSWERABLE,
     )
     answerable = always.official["HasAns_f1"]
     if not reader.takes_unanswerable_share:

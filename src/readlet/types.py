@@ -80,6 +80,8 @@ class Candidate:
     end: int
     score: float
     """Estimated probability that this is a right answer."""
+    sentence: str = ""
+    """The sentence that it stands in, or the line of a list or table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,29 +100,39 @@ class Prediction:
     no_answer: float
     """Estimated probability that the passage has no answer."""
     abstained: bool
-    """The reader predicts that the passage has no answer."""
+    """No answer is given: there is probably none."""
     n_best: tuple[Candidate, ...] = field(default=())
     unknown_language: str = ""
     """The language of the passage or question, if the reader was not trained on it."""
+    certainty: str = field(init=False)
+    """How sure the reader is of this, in a word: that of its confidence, see `certainty_of`."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "certainty", certainty_of(self.confidence))
 
     @classmethod
     def choose(
-        cls, candidates: Sequence[Candidate], no_answer: float, threshold: float
+        cls, candidates: Sequence[Candidate], no_answer: float, level: float
     ) -> "Prediction":
-        """The best candidate, or no answer: without one, or if `no_answer` is above the threshold.
+        """The best candidate, or no answer, whichever costs less (docs/confidence.md).
 
-        The candidates come best first, with their probabilities given that there is an answer.
+        The answer is given if it is right with at least the probability `level`, given that either
+        it is right or there is none. The candidates come best first, with their probabilities given
+        that there is an answer.
         """
         if not candidates:
             return cls("", 0, 0, 0.0, no_answer, True)
         ranked = tuple(replace(c, score=(1.0 - no_answer) * c.score) for c in candidates)
         best = ranked[0]
-        if no_answer > threshold:
+        if best.score < level * (best.score + no_answer):
             return cls("", 0, 0, best.score, no_answer, True, ranked)
         return cls(best.text, best.start, best.end, best.score, no_answer, False, ranked)
 
     def at_threshold(self, threshold: float) -> "Prediction":
-        """The prediction of the same reader with another threshold; scores stay."""
+        """The prediction if the reader abstains above this no-answer probability; scores stay.
+
+        That is how SQuAD 2.0 compares readers, whatever it costs to be wrong.
+        """
         if not self.n_best or self.no_answer > threshold:
             return replace(self, text="", start=0, end=0, abstained=True)
         best = self.n_best[0]
@@ -144,6 +156,14 @@ class Classification:
     """By class, in the classifier's order; they add up to 1. Empty for a value."""
     value: float | None = None
     """None for a class."""
+
+
+SURE, LIKELY = 0.8, 0.5
+
+
+def certainty_of(confidence: float) -> str:
+    """A confidence in words: sure (right four times of five, or more often), likely, or unsure."""
+    return "sure" if confidence >= SURE else "likely" if confidence >= LIKELY else "unsure"
 
 
 def free_id(preferred: str, taken: Set[str]) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 from readlet.inference.baseline import LexicalBaseline
 from readlet.inference.evaluate_questions import evaluate_parts
-from readlet.inference.inputs import AnswerOptions
+from readlet.inference.inputs import ALL_ANSWERABLE, DEFAULTS
 from readlet.types import Example, Span
 
 LAMP = "Ada lit the lamp at the cape."
@@ -16,8 +16,7 @@ def test_a_row_for_each_kind(load_script: Callable[[str], Any]) -> None:
     answerable = Example("1", "Who lit the lamp?", LAMP, (Span(0, "Ada"),))
     parts = {"a": [answerable, replace(answerable, id="2", answers=())], "b": [answerable]}
     both = [
-        evaluate_parts(LexicalBaseline(), parts, AnswerOptions(always_answer=b))
-        for b in (False, True)
+        evaluate_parts(LexicalBaseline(), parts, options) for options in (DEFAULTS, ALL_ANSWERABLE)
     ]
     rows = [row.split(" | ") for row in load_script("by_kind").rows(*both)]
     assert [row[:2] for row in rows] == [["| a", "2"], ["| b", "1"], ["| together", "3"]]

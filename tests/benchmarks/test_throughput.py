@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from readlet.inference.inputs import ALL_ANSWERABLE
 from readlet.inference.reader import Reader
 
 KILN = "The old kiln stands in Hollow Lane. Ada Brook built it in 1881."
@@ -15,7 +16,7 @@ def test_the_plain_loop_finds_the_answers_of_the_reader(load_script: Callable[[s
         script.Example(str(n), question, KILN)
         for n, question in enumerate(("Who built the kiln?", "When was it built?"))
     ]
-    expected = [one.text for one in reader.answer_batch(asked, always_answer=True)]
+    expected = [one.text for one in reader.answer_batch(asked, ALL_ANSWERABLE)]
     assert [*script.plain_loop(reader, asked)] == expected == ["Ada Brook", "1881"]
 
 

@@ -143,18 +143,17 @@ def test_where_it_abstains_the_best_guess_is_shown(
     assert len(readlet("ask", "Who sold it?", kiln).out.splitlines()) == 1
 
 
-def test_thresholds(readlet: Run, kiln: Path, tmp_path: Path) -> None:
+def test_levels(readlet: Run, kiln: Path, tmp_path: Path) -> None:
     """For one passage and for several documents."""
     other = tmp_path / "other.txt"
     other.write_text("The mill grinds corn.")
     for passages in ((kiln,), (kiln, other)):
         words = ("ask", "Who built the kiln of Ghent?", *passages, *BASELINE, "--json")
-        doubt = readlet(*words).json()["no_answer"]
-        assert 0 < doubt < 1
-        assert readlet(*words, "--threshold", doubt - 0.01).json()["abstained"]
-        assert readlet(*words, "--threshold", doubt + 0.01).json()["text"] == "Ada Brook"
-        certain = readlet(*words, "--always-answer").json()
-        assert (certain["text"], certain["abstained"]) == ("Ada Brook", False)
+        assert 0 < readlet(*words).json()["no_answer"] < 1
+        assert readlet(*words, "--min-confidence", 1).json()["abstained"]
+        found = readlet(*words, "--min-confidence", "always").json()
+        assert (found["text"], found["abstained"]) == ("Ada Brook", False)
+        assert readlet(*words, "--min-confidence", "bold").code == 2
 
 
 def test_a_folder_names_the_document_that_answers(readlet: Run, folder: Path) -> None:
@@ -235,7 +234,7 @@ def test_commands(talk: Run, kiln: Path) -> None:
     assert before.count("Ada Brook built it") == 1  # not marked: nothing was asked
     assert re.search(r"^  1\. .*Ada Brook", after, re.MULTILINE)
     assert "  2. " in after
-    assert after.count("[Ada Brook] built it") == 2
+    assert after.count("[Ada Brook] built it") == 3  # with the answer, of /more, in the passage
     assert "/more shows other candidates" in " ".join(after.split())
 
 

@@ -52,9 +52,10 @@ def test_saved_predictions_are_those_that_are_scored(
 ) -> None:
     inside = random_reader(*(example.context for example in sound), null=True)
     bundle(inside)
-    doubts = sorted(inside.answer(e.question, e.context).no_answer for e in sound)
-    assert doubts[0] < doubts[-1]
-    line = ("--threshold", (doubts[0] + doubts[-1]) / 2)
+    found = [inside.answer(e.question, e.context) for e in sound]
+    shares = sorted(p.score / (p.score + p.no_answer) for p in found)
+    assert shares[0] < shares[-1]
+    line = ("--min-confidence", (shares[0] + shares[-1]) / 2)
     out = tmp_path / "answers.json"
     scored = readlet("evaluate", "bundled", data, *line, "--save-predictions", out, "--json")
     refused = [text for text in json.loads(out.read_text()).values() if not text]

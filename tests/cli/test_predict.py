@@ -23,8 +23,8 @@ Run = Callable[..., Any]
 
 KILN = "The old kiln stands in Hollow Lane. Ada Brook built it in 1881."
 FIELDS = ["id", "question", "text", "start", "end", "score", "no_answer", "abstained"]
-FIELDS.append("unknown_language")
-TEXTS = ("id", "question", "text", "unknown_language")
+FIELDS += ["unknown_language", "certainty"]
+TEXTS = ("id", "question", "text", "unknown_language", "certainty")
 
 
 @pytest.fixture
@@ -94,7 +94,7 @@ def test_the_format_of_squad(readlet: Run, tmp_path: Path, unlabelled: Path) -> 
     assert json.loads(probabilities.read_text())["q2"] == 1.0
 
 
-def test_thresholds(readlet: Run, tmp_path: Path, unlabelled: Path) -> None:
+def test_levels(readlet: Run, tmp_path: Path, unlabelled: Path) -> None:
     def abstained(*options: object) -> list[bool]:
         out = tmp_path / "p.jsonl"
         words = ("--out", out, *COLUMN, "--overwrite", *options)
@@ -102,8 +102,8 @@ def test_thresholds(readlet: Run, tmp_path: Path, unlabelled: Path) -> None:
         return [row["abstained"] for row in rows_of(out)]
 
     assert abstained() == [False, True, False]
-    assert abstained("--threshold", 0) != abstained("--threshold", 1)
-    assert abstained("--always-answer") == [False, False, False]
+    assert abstained("--min-confidence", 1) != abstained("--min-confidence", 0)
+    assert abstained("--min-confidence", "always") == [False, False, False]
 
 
 @pytest.mark.parametrize("name", ["bundled", "baseline"])
@@ -129,13 +129,12 @@ def test_evaluate_scores_the_file_like_the_reader(
     if suffix != "json":  # the probabilities are in the rows too
         own = readlet("evaluate", data, "--predictions", out, "--na-probs", out, "--json").json()
         assert own == scored
-    # Every best answer, and the threshold of the reader: the thresholds that are sought agree too.
-    every = ("--out", out, "--na-probs", na, "--threshold", 1, "--overwrite")
+    # Of every best answer: the thresholds that are sought agree too.
+    every = ("--out", out, "--na-probs", na, "--min-confidence", "always", "--overwrite")
     assert readlet("predict", name, data, *every).code == 0
-    limit = inside.no_answer_threshold if name == "bundled" else LexicalBaseline.no_answer_threshold
-    words = ("--predictions", out, "--na-probs", na, "--threshold", limit, "--json")
+    words = ("--predictions", out, "--na-probs", na, "--json")
     scored = readlet("evaluate", data, *words).json()
-    for key in (*same, "best_exact", "best_f1", "best_f1_thresh"):
+    for key in ("best_exact", "best_f1", "best_f1_thresh"):
         assert scored[key] == live[key], key
 
 
@@ -266,7 +265,7 @@ def test_another_reader_data_or_option_is_not_mixed_in(
         assert line.endswith("; remove it, or give another output")
         return line
 
-    assert "with another threshold;" in fault(reader, data, "--threshold", 0.7)
+    assert "with another min_confidence;" in fault(reader, data, "--min-confidence", 0.7)
     assert "with another n_best;" in fault(reader, data, "--n-best", 3)
     assert "with another reader, " in fault("baseline", data)
     changed = reader / "calibration.json"

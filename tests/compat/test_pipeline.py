@@ -14,6 +14,7 @@ import pytest
 
 from readlet.compat import pipeline
 from readlet.errors import ReadletError
+from readlet.inference.inputs import ALL_ANSWERABLE
 
 HERE = Path(__file__).parents[1] / "fixtures" / "pipeline"
 RECORDED: dict[str, Any] = json.loads((HERE / "recorded.json").read_text("utf-8"))
@@ -146,7 +147,7 @@ def test_a_reader_of_readlet(tmp_path: Path, random_reader: Callable[..., Any]) 
     reader = random_reader(CONTEXT, null=True)
     reader.save(tmp_path / "reader")
     answer: Any = pipeline("question-answering", tmp_path / "reader", device="cpu")
-    certain = reader.answer(PAIR["question"], CONTEXT, always_answer=True)
+    certain = reader.answer(PAIR["question"], CONTEXT, ALL_ANSWERABLE)
     found = answer(**PAIR)
     assert (found["answer"], found["start"]) == (certain.text, certain.start)
     assert found["score"] == pytest.approx(certain.score)
@@ -200,7 +201,7 @@ def test_the_bundled_reader_is_the_default(
 ) -> None:
     bundle(inside := random_reader(CONTEXT))
     found: Any = pipeline("question-answering")(**PAIR)
-    assert found["answer"] == inside.answer(PAIR["question"], CONTEXT, always_answer=True).text
+    assert found["answer"] == inside.answer(PAIR["question"], CONTEXT, ALL_ANSWERABLE).text
 
 
 def test_the_example_of_the_guide() -> None:

@@ -39,7 +39,7 @@ def small(random_reader: Make, tmp_path_factory: pytest.TempPathFactory) -> tupl
     folder = tmp_path_factory.mktemp("small")
     reader = random_reader(LAMP, null=True)
     reader.notice = "Lamps by Ada."
-    reader.calibration = Calibration(temperature=2.0, no_answer_threshold=0.9)
+    reader.calibration = Calibration(temperature=2.0)
     reader.save(folder / "torch")
     export_folder(str(folder / "torch"), folder / "onnx")
     return folder / "torch", folder / "onnx"
@@ -246,7 +246,7 @@ def test_nothing_needs_torch(
     for folder, answer in zip(folders, (small_answer, encoder_answer), strict=False):
         assert (
             json.loads(answer)["text"]
-            == Reader.load(folder).answer(*PAIRS[0], n_best=1, threshold=1).text
+            == Reader.load(folder).answer(*PAIRS[0], n_best=1, min_confidence="always").text
         )
     assert json.loads(label)["label"] == Classifier.load(folders[2]).predict("A fine lamp.").label
     assert loaded == "[True, True, False, False]"
@@ -269,7 +269,8 @@ from readlet.serve.registry import load_models, serve_models
 counters = Counters()
 models = serve_models(load_models(folders, "auto"), Limits(), counters)
 with TestClient(make_app(models, Limits(), counters, key="", hosts=None)) as client:
-    question = {"question": "Who lit the lamp?", "passage": open(passage).read(), "threshold": 1}
+    question = {"question": "Who lit the lamp?", "passage": open(passage).read()}
+    question["min_confidence"] = "always"
     for name in models.readers:
         (found,) = client.post("/answer", json=question | {"reader": name}).json()["answers"]
         print(json.dumps(found))

@@ -117,7 +117,7 @@ def test_probabilities_of_answers(drawn: list[float], bias: float, mass: float) 
 
 
 def test_stored_and_read_again() -> None:
-    made = Calibration(temperature=1.25, no_answer_threshold=0.4, questions=9, error_before=0.1)
+    made = Calibration(temperature=1.25, questions=9, error_before=0.1)
     assert Calibration(**json.loads(json.dumps(made.model_dump()))) == made
 
 
@@ -127,8 +127,6 @@ def test_stored_and_read_again() -> None:
         {"temperature": 0.0},
         {"temperature": -1.0},
         {"temperature": float("nan")},
-        {"no_answer_threshold": 1.5},
-        {"no_answer_threshold": float("nan")},
         {"temprature": 1.0},
         {"temperature": "hot"},
     ],
@@ -175,7 +173,6 @@ def test_another_share_is_bayes_rule(lead: float, fitted_on: float, share: float
     moved = fitted.assuming(share)
     assert moved.no_answer(lead) == pytest.approx(expected)
     assert moved.unanswerable_share == share
-    assert moved.no_answer_threshold == fitted.no_answer_threshold
     assert moved.assuming(fitted_on).no_answer(lead) == pytest.approx(before)
 
 

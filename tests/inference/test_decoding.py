@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import islice, pairwise
 from typing import Any
 
 import numpy as np
@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from readlet.inference.calibration import Calibration
-from readlet.inference.decoding import Predictor, log_sums, spans_in_order
-from readlet.inference.inputs import AnswerOptions
+from readlet.inference.decoding import Predictor, best_spans, log_sums, spans_in_order
+from readlet.inference.inputs import ALL_ANSWERABLE, AnswerOptions
 from readlet.inference.reader import Reader
 from readlet.models.family import SpanScores
 from readlet.text.rows import Ints, Rows, Windows
@@ -116,6 +116,92 @@ def test_scores_that_are_not_finite_end_the_search(bad: float, side: str) -> Non
     others = [span for span in all_spans(start, end, [True] * 3, 3) if span[place] != 1]
     assert clean == sorted(others, key=lambda span: (-span[0], span[1], span[2]))
     assert all(span[place] == 1 and bad == np.inf for span in spans if span not in clean)
+
+
+SEPARATORS = {" ": 0, " | ": 1, "\n": 1, "\t": 1, "  ": 1, "\n\n": 1}  # whether a part ends there
+
+
+@dataclass
+class Pieces:
+    """A text by its words, each in pieces, as a subword tokenizer sees it."""
+
+    text: str
+    places: list[tuple[int, int]]
+    word: list[int]  # of each place
+    part: list[int]
+
+    def spans(self, start: list[float], end: list[float], longest: int) -> list[Span]:
+        """Every span of whole words in one part, best first: by brute force."""
+        count = len(self.places)
+        spans = [
+            (float(np.float32(start[i]) + np.float32(end[j])), i, j)
+            for i in range(count)
+            for j in range(i, min(i + longest, count))
+            if (not i or self.word[i - 1] != self.word[i])
+            and (j == count - 1 or self.word[j + 1] != self.word[j])
+            and self.part[i] == self.part[j]
+        ]
+        return sorted(spans, key=lambda span: (-span[0], span[1], span[2]))
+
+
+@st.composite
+def pieces(draw: st.DrawFn) -> Pieces:
+    found = Pieces("", [], [], [])
+    parts = 0
+    for number, word in enumerate(draw(st.lists(st.sampled_from("a bc bcd 12 12,5 éa".split())))):
+        if number:
+            separator = draw(st.sampled_from([*SEPARATORS]))
+            parts += SEPARATORS[separator]
+            found.text += separator
+        cuts = [0, *sorted(draw(st.sets(st.integers(1, len(word))))), len(word)]
+        for first, last in pairwise(cuts):
+            if first < last:
+                at = len(found.text)
+                found.places.append((at + first, at + last))
+                found.word.append(number)
+                found.part.append(parts)
+        found.text += word
+    return found
+
+
+def apart(spans: list[Span]) -> list[Span]:
+    """Of spans in order, those that overlap none before."""
+    chosen: list[Span] = []
+    for span in spans:
+        if all(span[2] < other[1] or other[2] < span[1] for other in chosen):
+            chosen.append(span)
+    return chosen
+
+
+@given(st.data())
+def test_candidates_equal_brute_force(data: st.DataObject) -> None:
+    """Whole words of one part of the passage, that do not overlap; each text once."""
+    given_pieces = data.draw(pieces())
+    count = len(given_pieces.places)
+    number = data.draw(
+        st.sampled_from([st.sampled_from([-1.0, 0.0, 2.0]), st.floats(-1e4, 1e4, width=32)])
+    )
+    start, end = (data.draw(st.lists(number, min_size=count, max_size=count)) for _ in "se")
+    longest, n = data.draw(st.integers(1, 6)), data.draw(st.integers(1, 5))
+    wanted: dict[str, tuple[float, int, int]] = {}
+    spans = given_pieces.spans(start, end, longest)
+    for score, i, j in apart(spans):
+        at, to = given_pieces.places[i][0], given_pieces.places[j][1]
+        wanted.setdefault(given_pieces.text[at:to], (score, at, to))
+    padding = data.draw(st.lists(number, max_size=4))
+    made = best_spans(
+        np.array([*start, *padding], np.float32),
+        np.array([*end, *padding], np.float32),
+        np.array([True] * count + [False] * len(padding), np.bool_),
+        np.array(given_pieces.places, np.int32).reshape(-1, 2),
+        given_pieces.text,
+        max_places=longest,
+        n=n,
+    )
+    if spans:
+        assert [tuple(span) for span in made] == list(wanted.values())[:n]
+    else:  # a word that is longer than all answers
+        assert bool(made) == bool(count)
 
 
 Build = Callable[..., Reader]
@@ -227,7 +313,7 @@ def test_a_long_passage_equals_a_search_over_all_its_windows(
     example = Example("1", "w3 w9 w40 ?", LONG)
     features = reader.scorer.encoder.encode([example])
     assert len(features) == 4
-    spans: dict[tuple[int, int], float] = {}
+    spans: list[Span] = []  # of each window, those that overlap none of it before
     words: list[tuple[list[float], list[float]]] = []
     nulls: list[tuple[float, float]] = []
     for row in range(len(features)):
@@ -236,11 +322,13 @@ def test_a_long_passage_equals_a_search_over_all_its_windows(
         if null:
             nulls.append((start[0], end[0]))
         shift = int(features.row_window[row, 0]) - null
-        for i in range(int(null), len(start)):
-            for j in range(i, min(i + MAX_ANSWER, len(end))):
-                place = (i + shift, j + shift)
-                spans[place] = max(spans.get(place, -math.inf), start[i] + end[j])
-    ranked = sorted(spans, key=lambda place: -spans[place])[:5]
+        here = [
+            (start[i] + end[j], i + shift, j + shift)
+            for i in range(int(null), len(start))
+            for j in range(i, min(i + MAX_ANSWER, len(end)))
+        ]
+        spans += apart(sorted(here, key=lambda span: -span[0]))[:5]
+    ranked = apart(sorted(spans, key=lambda span: -span[0]))[:5]
 
     def weight(*scores: float) -> float:
         return math.exp(sum(scores) / temperature)
@@ -250,21 +338,22 @@ def test_a_long_passage_equals_a_search_over_all_its_windows(
         temperature=temperature,
         no_answer_slope=0.7,
         no_answer_bias=-0.4,
-        no_answer_threshold=1.0,
     )
-    predictor = Predictor(reader.scorer, calibration)
+    predictor = Predictor(
+        reader.scorer, calibration, options=AnswerOptions(min_confidence="always")
+    )
     (prediction,) = predictor.predict([example], features)
     places = word_spans(LONG)
     assert [(c.start, c.end) for c in prediction.n_best] == [
-        (places[first][0], places[last][1]) for first, last in ranked
+        (places[first][0], places[last][1]) for _, first, last in ranked
     ]
     no_answer = 0.0
     if null:  # of one window only: most windows have no answer
-        odds = math.exp(0.7 * (min(map(sum, nulls)) - spans[ranked[0]]) - 0.4)
+        odds = math.exp(0.7 * (min(map(sum, nulls)) - ranked[0][0]) - 0.4)
         no_answer = odds / (1 + odds)
     assert prediction.no_answer == pytest.approx(no_answer, rel=1e-3)
     assert [c.score for c in prediction.n_best] == pytest.approx(
-        [(1 - no_answer) * weight(spans[place]) / total for place in ranked], rel=1e-3
+        [(1 - no_answer) * weight(score) / total for score, _, _ in ranked], rel=1e-3
     )
     assert prediction.score == prediction.n_best[0].score
     assert (prediction.text, prediction.start, prediction.end) == (
@@ -318,27 +407,26 @@ def test_no_answer_only_if_every_window_has_none() -> None:
     assert not ask(predictor_of(replace(refusing, null=None)), " ".join(WORDS[:24])).abstained
 
 
-@pytest.mark.parametrize(("threshold", "answers"), [(0.7, False), (0.74, True), (1.0, True)])
-def test_the_threshold_decides(threshold: float, answers: bool) -> None:
-    model = Pointer({"w5": 0.5}, {"w5": 0.5}, null=2.0)  # sigmoid(2 - 1) = 0.731
-    calibration = Calibration(no_answer_threshold=threshold)
-    prediction = ask(predictor_of(model, calibration=calibration), "w4 w5 w6")
+@pytest.mark.parametrize(("level", "answers"), [(0.0, True), (0.15, True), (0.2, False)])
+def test_the_level_decides(level: float, answers: bool) -> None:
+    """Of the probability that the answer is right, or that there is none, it has 0.18 here."""
+    model = Pointer({"w5": 5.0}, {"w5": 5.0}, null=11.5)  # sigmoid(11.5 - 10) = 0.818
+    options = AnswerOptions(min_confidence=level)
+    prediction = ask(replace(predictor_of(model), options=options), "w4 w5 w6")
     assert prediction.abstained != answers
-    assert prediction.no_answer == pytest.approx(0.7311, abs=1e-4)
-    given = replace(
-        predictor_of(model), options=AnswerOptions(threshold=threshold)
-    )  # instead of the reader's own
-    assert ask(given, "w4 w5 w6") == prediction
+    assert prediction.no_answer == pytest.approx(0.8176, abs=1e-4)
+    assert prediction.score == pytest.approx(0.18, abs=5e-3)
+    assert prediction.certainty == ("unsure" if answers else "sure")
 
 
-def test_always_answering_takes_an_answer_for_granted() -> None:
+def test_that_all_have_an_answer_is_taken_for_granted() -> None:
     model = Pointer({"w5": 0.5}, {"w5": 0.5}, null=9.0)
-    doubtful = ask(replace(predictor_of(model), options=AnswerOptions(threshold=1.0)), "w4 w5 w6")
+    doubtful, certain = (
+        ask(replace(predictor_of(model), options=options), "w4 w5 w6")
+        for options in (AnswerOptions(min_confidence="always"), ALL_ANSWERABLE)
+    )
     assert not doubtful.abstained
     assert doubtful.no_answer > 0.99
-    certain = ask(
-        replace(predictor_of(model), options=AnswerOptions(always_answer=True)), "w4 w5 w6"
-    )
     assert certain.no_answer == 0.0
     assert certain.text == doubtful.text == "w5"
     scores = [candidate.score for candidate in certain.n_best]
@@ -406,16 +494,13 @@ def test_n_best_is_full_even_if_a_text_repeats(n: int) -> None:
     scorer = Pointer({"w1": 9.0}, {"w1": 9.0}, max_answer=1)
     prediction = ask(predictor_of(scorer, options=AnswerOptions(n_best=n)), context)
     assert [c.text for c in prediction.n_best] == ["w1", "w2", "w3", "w4"][:n]
-    scorer = Pointer({"w1": 9.0}, {"w1": 9.0}, max_answer=3)  # and runs of it
-    prediction = ask(predictor_of(scorer, options=AnswerOptions(n_best=n)), context)
-    assert len({c.text for c in prediction.n_best}) == len(prediction.n_best) == min(n, 12)
 
 
 def test_equal_answers_of_several_windows_go_to_the_earliest() -> None:
     """Whatever the order of the windows."""
     same = dict.fromkeys(WORDS, 1.0)
     prediction = ask(predictor_of(Pointer(same, same), options=AnswerOptions(n_best=3)), LONG)
-    assert [c.text for c in prediction.n_best] == ["w0", "w0 w1", "w0 w1 w2"]
+    assert [c.text for c in prediction.n_best] == ["w0", "w1", "w2"]
 
 
 def test_log_sums_over_allowed_places_only() -> None:

@@ -15,7 +15,13 @@ from readlet.errors import ReadletError
 from readlet.inference.baseline import LexicalBaseline
 from readlet.inference.calibration import DocumentOdds
 from readlet.inference.documents import Documents, Found
-from readlet.inference.inputs import MAX_PASSAGES, AnswerOptions, as_examples
+from readlet.inference.inputs import (
+    ALL_ANSWERABLE,
+    DEFAULTS,
+    MAX_PASSAGES,
+    AnswerOptions,
+    as_examples,
+)
 from readlet.inference.reader import Reader
 from readlet.inference.retrieval import BM25, MAX_WORDS, pieces
 from readlet.text.words import words
@@ -107,7 +113,8 @@ def test_each_prediction_names_its_passage(reader: Reader, passages: Any) -> Non
 
 @pytest.mark.parametrize("always", [False, True])
 def test_all_answers_and_none_share_one_probability(reader: Reader, always: bool) -> None:
-    found = reader.answer_any("Who built the old kiln?", [KILN, BELL, RIO], always_answer=always)
+    options = ALL_ANSWERABLE if always else DEFAULTS
+    found = reader.answer_any("Who built the old kiln?", [KILN, BELL, RIO], options)
     none = {one.prediction.no_answer for one in found}
     assert len(none) == 1
     shown = sum(c.score for one in found for c in one.prediction.n_best)
@@ -169,7 +176,6 @@ class Scripted:
     """Answers with the number in the passage, as its score."""
 
     name = "scripted"
-    no_answer_threshold = 0.5
     takes_unanswerable_share = True
     document_odds = DocumentOdds(relevance=1.0, evidence=1.0, bias=0.0, threshold=0.6)
 

@@ -1,7 +1,7 @@
 """From files and readers to an evaluation."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,8 @@ from readlet.inference.evaluate_questions import (
     write_predictions,
 )
 from readlet.inference.evaluate_texts import evaluate_sentences
-from readlet.inference.inputs import AnswerOptions
+from readlet.inference.inputs import ALL_ANSWERABLE, AnswerOptions
+from readlet.types import Prediction
 
 TEST = str(corpus("test"))
 
@@ -73,13 +74,15 @@ def test_the_best_answer_counts_where_the_reader_would_refuse(
     class Timid(LexicalBaseline):
         """Has the answers of the baseline, but refuses at the least doubt."""
 
-        no_answer_threshold = 0.0
+        def answer_batch(self, *asked: Any, **given: Any) -> Iterator[Prediction]:
+            for prediction in super().answer_batch(*asked, **given):
+                yield prediction.at_threshold(0.0)
 
     monkeypatch.setattr(
         "readlet.inference.evaluate_questions.load_reader", lambda name, **_: Timid()
     )
     plain = evaluate_questions(TEST, reader="timid")
-    bold = evaluate_questions(TEST, reader="timid", options=AnswerOptions(always_answer=True))
+    bold = evaluate_questions(TEST, reader="timid", options=ALL_ANSWERABLE)
     monkeypatch.undo()
     expected = evaluate_questions(TEST, reader="baseline")
     assert plain.official["HasAns_f1"] < 5
@@ -89,10 +92,8 @@ def test_the_best_answer_counts_where_the_reader_would_refuse(
     assert "best_f1" not in bold.official
     assert bold.official["HasAns_f1"] >= expected.official["HasAns_f1"] > 0
     assert bold.official["NoAns_f1"] < expected.official["NoAns_f1"]
-    with pytest.raises(ReadletError, match="name a reader instead"):
-        evaluate_questions(
-            TEST, predictions=Path("p.json"), options=AnswerOptions(always_answer=True)
-        )
+    with pytest.raises(ReadletError, match="name a reader"):
+        evaluate_questions(TEST, predictions=Path("p.json"), options=ALL_ANSWERABLE)
 
 
 @pytest.mark.parametrize(
@@ -188,7 +189,7 @@ def files(tmp_path: Path) -> list[str]:
     return paths
 
 
-@pytest.mark.parametrize("options", [{}, {"threshold": 0.3}, {"always_answer": True}])
+@pytest.mark.parametrize("options", [{}, {"min_confidence": 0.7}, {"min_confidence": "always"}])
 def test_rows_are_those_of_single_files(files: list[str], options: dict[str, Any]) -> None:
     chosen = AnswerOptions(**options)
     several = evaluate_several("baseline", files, options=chosen)

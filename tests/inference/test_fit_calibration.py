@@ -11,7 +11,7 @@ import pytest
 from torch import nn
 
 from readlet.evaluation.calibration_error import expected_calibration_error
-from readlet.evaluation.squad import exact_match, f1
+from readlet.evaluation.squad import exact_match
 from readlet.inference.calibration import Calibration
 from readlet.inference.decoding import Predictor
 from readlet.inference.fit_calibration import (
@@ -98,7 +98,9 @@ def test_errors_are_those_of_the_predictions(
     assert 0.25 <= fitted.temperature <= 8
     errors = []
     for calibration in (Calibration(), fitted):
-        settings = replace(predictor, calibration=calibration, options=AnswerOptions(threshold=1.0))
+        settings = replace(
+            predictor, calibration=calibration, options=AnswerOptions(min_confidence="always")
+        )
         predictions = settings.predict(examples, rows)
         chosen = [(p, e) for p, e in zip(predictions, examples, strict=True) if p.n_best]
         correct = [exact_match(p.text, e.answers[0].text) if e.answers else 0.0 for p, e in chosen]
@@ -106,39 +108,6 @@ def test_errors_are_those_of_the_predictions(
         assert any(p.no_answer > 0.2 for p, _ in chosen) == null
         errors.append(expected_calibration_error([p.score for p, _ in chosen], correct))
     assert [fitted.error_before, fitted.error_after] == pytest.approx(errors, abs=1e-4)
-
-
-def test_the_threshold_gives_the_best_f1(
-    setting: Callable[[bool], Setting], fitted_to: Callable[[bool], Calibration]
-) -> None:
-    predictor, examples, rows = setting(True)
-    fitted = fitted_to(True)
-    shown = fitted.model_copy(update={"no_answer_threshold": 1.0})
-    predictions = replace(predictor, calibration=shown).predict(examples, rows)
-
-    def score(threshold: float) -> float:
-        total = 0.0
-        for prediction, example in zip(predictions, examples, strict=True):
-            text = "" if prediction.no_answer > threshold else prediction.text
-            golds = [gold.text for gold in example.answers] or [""]
-            total += max(f1(text, gold, "2.0") for gold in golds)
-        return total
-
-    tried = {
-        threshold: score(threshold) for threshold in (0.0, *(p.no_answer for p in predictions))
-    }
-    assert len(set(tried.values())) > 3  # the choice matters
-    assert score(fitted.no_answer_threshold) == pytest.approx(max(tried.values()))
-    # In the middle of a gap: a question similar to the last one is answered too.
-    below, above = (
-        min(abs(p.no_answer - fitted.no_answer_threshold) for p in predictions if is_refused(p))
-        for is_refused in (
-            lambda p: p.no_answer <= fitted.no_answer_threshold,
-            lambda p: p.no_answer > fitted.no_answer_threshold,
-        )
-    )
-    assert below == pytest.approx(above)
-    assert below > 0
 
 
 def test_it_notes_the_share_of_impossible_questions(
@@ -191,11 +160,5 @@ def test_too_few_questions_fit_nothing(setting: Callable[[bool], Setting]) -> No
     assert calibrate(predictor, few, encode(few)) == Calibration()
     few = [e for e in examples if e.answers] + impossible[: MIN_QUESTIONS - 1]
     fitted = calibrate(predictor, few, encode(few))
-    assert fitted.no_answer_threshold == 0.5
+    assert not fitted.has_fitted_no_answer
     assert fitted.temperature != 1.0
-
-
-def test_no_threshold_without_impossible_questions(
-    fitted_to: Callable[[bool], Calibration],
-) -> None:
-    assert fitted_to(False).no_answer_threshold == 0.5

@@ -140,10 +140,10 @@ def test_only_files_of_the_model_are_fetched(server: Hub) -> None:
 def test_a_revision_is_pinned(server: Hub) -> None:
     first = server.commit("ada/kiln", files_of(MODELS / "exported"))
     calibration = json.loads((MODELS / "exported" / "calibration.json").read_text())
-    other = json.dumps(calibration | {"no_answer_threshold": 0.125}).encode()
+    other = json.dumps(calibration | {"temperature": 3.25}).encode()
     server.commit("ada/kiln", files_of(MODELS / "exported") | {"calibration.json": other})
-    assert Reader.load("ada/kiln").no_answer_threshold == 0.125
-    assert Reader.load(f"ada/kiln@{first}").no_answer_threshold != 0.125
+    assert Reader.load("ada/kiln").calibration.temperature == 3.25
+    assert Reader.load(f"ada/kiln@{first}").calibration.temperature != 3.25
 
 
 def test_without_the_hub_what_is_cached_is_read(

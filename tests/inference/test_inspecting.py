@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from readlet.inference.decoding import best_spans
 from readlet.inference.inspection import inspect_answer
 from readlet.inference.inspection_plot import save_picture
 from readlet.inference.reader import Reader
@@ -141,14 +142,13 @@ def test_the_window_of_the_best_answer_is_shown(encoder_reader: Build) -> None:
     row = found.window - 1
     np.testing.assert_array_equal(found.offsets, rows.places(row))
     np.testing.assert_allclose(found.scores[:, 0], scores[row][0][: len(found.offsets)], atol=1e-5)
-    best = {
-        number: max(
-            start[i] + end[j]
-            for i in range(rows.row_window[number, 1])
-            for j in range(i, min(i + reader.scorer.max_answer, rows.row_window[number, 1]))
-        )
-        for number, (start, end, _) in scores.items()
-    }
+    longest = reader.scorer.max_answer
+    best = {}
+    for number, (start, end, _) in scores.items():
+        places = rows.places(number)
+        allowed = np.arange(len(start)) < len(places)
+        (span,) = best_spans(start, end, allowed, places, LONG, max_places=longest, n=1)
+        best[number] = span.score
     assert best[row] == max(best.values())
     assert sum(found.answer_scores) == pytest.approx(best[row], abs=1e-4)
 

@@ -1,6 +1,7 @@
 """Reader: its guarantees for every text, and that a folder gives the same reader again."""
 
 import json
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from safetensors.torch import load_file, save_file
 from readlet.errors import ReadletError
 from readlet.inference.baseline import LexicalBaseline
 from readlet.inference.calibration import Calibration
+from readlet.inference.inputs import LEVELS
 from readlet.inference.reader import Reader, load_reader
 from readlet.types import Prediction
 
@@ -66,8 +68,11 @@ def reader(random_reader: Build) -> Reader:
 def refusing(random_reader: Build) -> Reader:
     """A reader that refuses about half of the questions."""
     reader = random_reader(LAMP, null=True, seed=3)
-    middle = median(p.no_answer for p in reader.answer_batch(questions(40)))
-    reader.calibration = Calibration(temperature=1.1, no_answer_threshold=middle, questions=9)
+    odds = [
+        p.no_answer / p.score for p in reader.answer_batch(questions(40), n_best=1) if p.score > 0
+    ]
+    bias = -math.log(median(odds) * LEVELS["balanced"] / (1 - LEVELS["balanced"]))
+    reader.calibration = Calibration(no_answer_bias=bias, questions=9)
     reader.metrics = {"dev": {"exact": 1.5, "f1": 2.25}, "dev_source": "río.json", "steps": 3}
     return reader
 
@@ -395,15 +400,18 @@ def test_the_expected_share_of_impossible_questions_moves_all_probabilities(
         shares = [candidate.score / (1 - one.no_answer) for candidate in one.n_best]
         usual = [candidate.score / (1 - doubts[1]) for candidate in found[1].n_best]
         assert shares == pytest.approx(usual)
-        assert one.abstained == (one.no_answer > reader.no_answer_threshold)
+        level = LEVELS["balanced"]
+        assert one.abstained == (one.score < level * (one.score + one.no_answer))
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"unanswerable_share": 0.0}, "unanswerable-share: "),
         ({"unanswerable_share": float("nan")}, "unanswerable-share: "),
-        ({"unanswerable_share": 0.2, "always_answer": True}, "always-answer"),
+        ({"unanswerable_share": 1.0}, "unanswerable-share: "),
+        ({"min_confidence": "bold"}, "min-confidence: "),
+        ({"min_confidence": 1.5}, "min-confidence: "),
+        ({"min_confidence": True}, "min-confidence: "),
     ],
 )
 def test_bad_shares(random_reader: Build, options: dict[str, Any], message: str) -> None:

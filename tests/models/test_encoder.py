@@ -13,6 +13,7 @@ import torch
 from readlet.data import read_examples, write_examples
 from readlet.engine.loop import TrainingLoop
 from readlet.errors import ReadletError
+from readlet.inference.inputs import ALL_ANSWERABLE
 from readlet.inference.reader import Reader
 from readlet.models.pretrained.encoder import load_pretrained
 from readlet.models.recipe_files import recipe_of
@@ -82,7 +83,7 @@ class TestEveryReader:
     ) -> None:
         _, reader = encoder_reader(kind, *changes)
         pairs = [(example.question, example.context) for example in examples]
-        predictions = list(reader.answer_batch(pairs, always_answer=True))
+        predictions = list(reader.answer_batch(pairs, ALL_ANSWERABLE))
         for prediction, (_, context) in zip(predictions, pairs, strict=True):
             assert len(prediction.n_best) == (5 if context else 0)
             for found in (prediction, *prediction.n_best):

@@ -13,6 +13,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from readlet.errors import ReadletError
+from readlet.inference.inputs import ALL_ANSWERABLE
 from readlet.inference.reader import Reader
 from readlet.models.classifier.scorer import ClassifierFamily
 from readlet.models.encoder.config import MixName
@@ -159,7 +160,7 @@ def test_the_longest_window_is_read(encoder_recipe: Callable[..., Any], tmp_path
         sizes = ["data.max_question=24", f"data.max_context={512 - 24 - special}"]
         recipe = encoder_recipe(kind, *sizes, "training.epochs=1")
         reader = train_reader(recipe, tmp_path / kind, resume=False)
-        prediction = reader.answer("who " * 24, "Ada lit 12 lamps. " * 60, always_answer=True)
+        prediction = reader.answer("who " * 24, "Ada lit 12 lamps. " * 60, ALL_ANSWERABLE)
         assert prediction.text
 
 

@@ -20,7 +20,6 @@ class SlowReader(Answerer):
     """Answers with the first word. It notes its batches, and waits until it may go on."""
 
     name: str = "slow"
-    no_answer_threshold: float = 0.5
     batches: list[list[tuple[str, str]]] = field(default_factory=list)
     entered: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
     may_go: threading.Event = field(default_factory=threading.Event)
@@ -38,7 +37,7 @@ class SlowReader(Answerer):
             word = context.split()[0]
             start = context.index(word)
             yield Prediction.choose(
-                [Candidate(word, start, start + len(word), 0.75)], 0.25, options.threshold or 0.5
+                [Candidate(word, start, start + len(word), 0.75)], 0.25, options.level
             )
 
 

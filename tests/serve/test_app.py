@@ -62,9 +62,9 @@ def test_abstaining_can_be_set(server: Any) -> None:
         got = server.post("/answer", question=QUESTION, passage=PASSAGE, **options)
         return got.json()["answers"][0]["abstained"], got.json()["answers"][0]["no_answer"]
 
-    assert abstained(threshold=0.0)[0]
-    assert not abstained(threshold=1.0)[0]
-    assert abstained(always_answer=True) == (False, 0.0)
+    assert abstained(min_confidence=1.0)[0]
+    assert not abstained(min_confidence="always")[0]
+    assert abstained(min_confidence="always", unanswerable_share=0) == (False, 0.0)
     assert (
         abstained(unanswerable_share=0.01)[1]
         < abstained()[1]
@@ -72,7 +72,6 @@ def test_abstaining_can_be_set(server: Any) -> None:
     )
     for wrong in (
         {"unanswerable_share": 0.2, "reader": "baseline"},
-        {"unanswerable_share": 0.2, "always_answer": True},
         {"unanswerable_share": 1.0},
     ):
         got = server.post("/answer", question=QUESTION, passage=PASSAGE, **wrong)
@@ -173,7 +172,12 @@ def test_models_and_passages_are_listed(server: Any) -> None:
         ("/answer", {"question": QUESTION, "passage": "a " * 1001}, 422, "2,002 characters"),
         ("/answer", {"question": ["a"] * 5, "passage": PASSAGE}, 422, "at most 4"),
         ("/answer", {"question": "a", "passage": PASSAGE, "n_best": 21}, 422, "at most 20"),
-        ("/answer", {"question": "a", "passage": PASSAGE, "threshold": 2}, 422, "threshold"),
+        (
+            "/answer",
+            {"question": "a", "passage": PASSAGE, "min_confidence": 2},
+            422,
+            "min_confidence",
+        ),
         ("/answer", {"question": "a", "passage": PASSAGE, "language": "../x"}, 422, "language"),
         ("/answer", {"question": "a", "passage": PASSAGE, "reader": "/etc"}, 404, "/readers"),
         ("/answer", {"question": "a", "passage": "p" * 20_000}, 413, "20,000 bytes"),
@@ -194,7 +198,7 @@ def test_errors_have_a_reason(server: Any, path: str, body: Any, status: int, re
     [
         *(b"", b"{", b"\xff\xfe", b"[" * 9000, b"null", b"[]", b'"text"', b"NaN", b"1" * 5000),
         b'{"question": "\\ud800", "passage": "\\udfff"}',
-        b'{"question": "a", "passage": "b", "threshold": NaN}',
+        b'{"question": "a", "passage": "b", "min_confidence": NaN}',
         b'{"question": "a", "passage": "b", "n_best": 1e400}',
         b'{"question": "a", "passage": "b", "\\ud800": 1}',
     ],

@@ -55,9 +55,9 @@ def test_other_settings_are_computed_apart(start: Callable[..., Any], slow: Any)
     server = start({"slow": slow}, window_seconds=0.5, together=3)
     slow.may_go.set()
     with ThreadPoolExecutor(3) as clients:
-        got = list(clients.map(lambda t: ask(server, "q", threshold=t), (0.1, 0.9, 0.9)))
+        got = list(clients.map(lambda t: ask(server, "q", min_confidence=t), (0.1, 0.9, 0.9)))
     abstained = [answer.json()["answers"][0]["abstained"] for answer in got]
-    assert abstained == [True, False, False]
+    assert abstained == [False, True, True]
     assert sorted(map(len, slow.batches)) == [1, 2]
 
 

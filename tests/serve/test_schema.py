@@ -41,7 +41,9 @@ def schema(served: Any) -> Any:
         {"question": " "},
         {"question": []},
         {"passage": ["Ada lit it.", ""]},
-        {"threshold": 0.5, "always_answer": True},
+        {"min_confidence": "bold"},
+        {"min_confidence": 1.5},
+        {"unanswerable_share": 1},
     ],
 )
 def test_what_is_always_rejected_is_not_promised(served: Any, refused: dict[str, Any]) -> None:
@@ -51,7 +53,7 @@ def test_what_is_always_rejected_is_not_promised(served: Any, refused: dict[str,
         {"$ref": "#/components/schemas/AnswerRequest", "components": described["components"]}
     ).is_valid
     body = {"question": "Who lit it?", "passage": "Ada lit it."}
-    assert valid(body | {"threshold": None, "always_answer": True})
+    assert valid(body | {"min_confidence": "strict", "unanswerable_share": 0})
     assert not valid(body | refused)
     assert served.post("/answer", **body | refused).status_code == 422
     file = described["paths"]["/text"]["post"]["requestBody"]

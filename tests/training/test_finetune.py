@@ -21,7 +21,6 @@ KEPT = Calibration(
     temperature=1.3,
     no_answer_slope=0.4,
     no_answer_bias=-0.2,
-    no_answer_threshold=0.9,
     questions=99,
     error_before=0.2,
     error_after=0.1,
@@ -108,11 +107,11 @@ def test_refusals_are_those_of_the_start_unless_a_file_is_given(
     changes += ["training.batch_size=64"]
     changes += [f"training.start={tmp_path / 'start'}", f"data.calibration={data if given else ''}"]
     made = train_reader(load_recipe("finetune-qacnn", changes), tmp_path / "run", resume=False)
-    refusals = ("no_answer_slope", "no_answer_bias", "no_answer_threshold")
+    refusals = ("no_answer_slope", "no_answer_bias")
     kept = [getattr(made.calibration, name) == getattr(KEPT, name) for name in refusals]
-    assert kept == [not given] * 3
+    assert kept == [not given] * 2
     card = (tmp_path / "run" / "README.md").read_text("utf-8")
-    statement = "No-answer probability and threshold are those of the reader it started from"
+    statement = "The no-answer probability is that of the reader it started from"
     assert (statement in card) is not given
     assert made.calibration.temperature != KEPT.temperature  # of these there were enough
 

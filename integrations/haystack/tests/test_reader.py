@@ -36,7 +36,7 @@ def test_answers_of_a_document_do_not_overlap(reader: ReadletReader) -> None:
 def test_documents_without_the_answer_are_left_out(reader: ReadletReader) -> None:
     question = "How high is the tower of the cathedral?"
     assert reader.run(query=question, documents=DOCUMENTS)["answers"] == []
-    always = ReadletReader("bundled", always_answer=True)
+    always = ReadletReader("bundled", min_confidence="always")
     assert always.run(query=question, documents=DOCUMENTS, top_k=2)["answers"]
 
 

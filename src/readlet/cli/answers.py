@@ -74,10 +74,11 @@ class Answer:
             self.show_more(shown)
 
     def show_more(self, shown: int = N_BEST) -> None:
+        """Print so many candidates, each in its sentence."""
         for rank, one in enumerate(self.found[:shown], 1):
-            text = escape(_shortened(one.candidate.text))
-            where = f"[dim]{escape(one.place)}[/dim]"
-            console.print(f"  {rank}. {one.candidate.score:.2f}  {text}  {where}", soft_wrap=True)
+            score = f"  {rank}. {one.candidate.score:.2f}  "
+            place = Text(f"  {one.place}", style="dim")
+            console.print(Text.assemble(score, one.sentence(), place), soft_wrap=True)
 
     def show_passage(self) -> None:
         """Print the passage or the document, with the answer highlighted."""
@@ -148,11 +149,13 @@ class ManyDocuments:
 
 def show_prediction(prediction: Prediction, where: str = "here") -> None:
     """Print the answer, or that there is none, and how sure that is."""
+    unsure = "unsure, " if prediction.certainty == "unsure" else ""
     if not prediction.abstained:
         answer = f"[bold]{escape(_shortened(prediction.text))}[/bold]"
-        console.print(f"{answer}  [dim](confidence {prediction.score:.2f})[/dim]")
+        console.print(f"{answer}  [dim]({unsure}confidence {prediction.score:.2f})[/dim]")
         return
-    console.print(f"No answer {where}  [dim](probability {prediction.no_answer:.2f})[/dim]")
+    doubt = f"[dim]({unsure}probability {prediction.no_answer:.2f})[/dim]"
+    console.print(f"No answer {where}  {doubt}")
     if prediction.n_best:  # abstaining may be wrong: the best candidate helps to judge it
         guess = prediction.n_best[0]
         shown = escape(_shortened(guess.text))

@@ -12,13 +12,13 @@ import typer
 
 from readlet.cli.answers import Answer, ManyDocuments, OnePassage, Source, show_question
 from readlet.cli.options import (
-    AlwaysAnswer,
     Device,
     Encoding,
     Language,
+    MinConfidence,
     QuestionLanguage,
-    Threshold,
     UnanswerableShare,
+    level,
 )
 from readlet.console import FEW, console, forget_interrupt, print_json, say
 from readlet.errors import ReadletError, bad_input
@@ -72,9 +72,8 @@ def ask(
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object for each question.")
     ] = False,
-    threshold: Threshold = None,
+    min_confidence: MinConfidence = "balanced",
     unanswerable_share: UnanswerableShare = None,
-    always_answer: AlwaysAnswer = False,
     language: Language = "",
     question_language: QuestionLanguage = "",
     encoding: Encoding = "",
@@ -94,9 +93,8 @@ def ask(
     if interactive and STANDARD_INPUT in given:
         raise ReadletError("-: questions come from standard input; give the passage as a file")
     options = AnswerOptions(
-        threshold=threshold,
+        min_confidence=level(min_confidence),
         unanswerable_share=unanswerable_share,
-        always_answer=always_answer,
         language=language,
         question_language=question_language,
     )

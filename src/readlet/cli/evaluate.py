@@ -10,18 +10,19 @@ from rich.table import Table
 from rich.text import Text
 
 from readlet.cli.options import (
-    AlwaysAnswer,
     ColumnPairs,
     Device,
     Encoding,
     Language,
+    MinConfidence,
     Overwrite,
     QuestionLanguage,
-    Threshold,
     UnanswerableShare,
+    level,
 )
 from readlet.console import console, print_json
 from readlet.errors import ReadletError
+from readlet.evaluation.calibration_error import calibration_error
 from readlet.evaluation.squad import SPANS
 from readlet.inference.inputs import AnswerOptions
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from readlet.inference.evaluate_questions import SeveralEvaluations
 
 _MISSING_SHOWN = 5
+_OF_NO_ANSWER = ("by no-answer probability", "probability", "unanswerable")
 _NAME_SHOWN = 22  # characters of a file name in a table of 80 columns
 _CONFUSION_SHOWN, _MISTAKES_SHOWN = 8, 10  # classes in a table, and pairs of classes in a list
 
@@ -52,11 +54,14 @@ def evaluate(
             "(.csv, .jsonl) of `readlet predict` or `readlet classify`."
         ),
     ] = None,
-    always_answer: AlwaysAnswer = False,
     na_probs: Annotated[
         Path | None, typer.Option(help='No-answer probabilities: {"id": 0.3, ...}.')
     ] = None,
-    threshold: Threshold = None,
+    na_threshold: Annotated[
+        float | None,
+        typer.Option("--threshold", help="With --na-probs: abstain above this probability."),
+    ] = None,
+    min_confidence: MinConfidence = "balanced",
     unanswerable_share: UnanswerableShare = None,
     against: Annotated[
         Path | None,
@@ -107,9 +112,8 @@ def evaluate(
         raise ReadletError("--device: not with a file of predictions; leave it out")
     data, data_format = targets[-1], DataFormat.parse(column, encoding)
     options = AnswerOptions(
-        threshold=threshold if na_probs is None else None,
+        min_confidence=level(min_confidence),
         unanswerable_share=unanswerable_share,
-        always_answer=always_answer,
         language=language,
         question_language=question_language,
     )
@@ -137,9 +141,9 @@ def evaluate(
         return
     task = task_of(data, data_format)
     of_questions = {
-        "--always-answer": always_answer,
         "--na-probs": na_probs is not None,
-        "--threshold": threshold is not None,
+        "--threshold": na_threshold is not None,
+        "--min-confidence": min_confidence != "balanced",
         "--unanswerable-share": unanswerable_share is not None,
         "--language": bool(language or question_language),
         "--rules": rules is not None,
@@ -170,7 +174,7 @@ def evaluate(
             reader=reader,
             predictions=predictions,
             na_probs=na_probs,
-            na_threshold=None if na_probs is None else threshold,
+            na_threshold=na_threshold,
             against=against,
             save=save,
             overwrite=overwrite,
@@ -220,6 +224,10 @@ def show_evaluation(evaluation: "Evaluation") -> None:
     if evaluation.reliability is not None:
         _show_reliability(SPANS.noun, evaluation.reliability)
         console.print(f"expected calibration error: {evaluation.calibration_error:.3f}")
+    if evaluation.no_answer_reliability is not None:
+        _show_reliability(SPANS.noun, evaluation.no_answer_reliability, *_OF_NO_ANSWER)
+        error = calibration_error(evaluation.no_answer_reliability)
+        console.print(f"expected calibration error of the no-answer probability: {error:.3f}")
     if evaluation.no_answer_area is not None:
         console.print(f"no-answer probability, ROC area: {evaluation.no_answer_area:.3f}")
     for group, rows in evaluation.breakdown.items():
@@ -314,10 +322,16 @@ def _show_confusion(confusion: dict[str, dict[str, int]]) -> None:
         console.print(f"  {count:,} × {label:.40} predicted as {name:.40}", markup=False)
 
 
-def _show_reliability(noun: str, bins: "Sequence[ReliabilityBin]") -> None:
+def _show_reliability(
+    noun: str,
+    bins: "Sequence[ReliabilityBin]",
+    title: str = "by confidence",
+    predicted: str = "confidence",
+    actual: str = "right",
+) -> None:
     """A calibrated model is right as often as its confidence says."""
-    table = Table(box=None, title="by confidence", title_justify="left")
-    for name in ("", noun, "confidence", "right"):
+    table = Table(box=None, title=title, title_justify="left")
+    for name in ("", noun, predicted, actual):
         table.add_column(name, justify="left" if not name else "right")
     for bin in bins:
         means = (f"{100 * value:.1f}" for value in (bin.confidence, bin.accuracy))

@@ -121,5 +121,7 @@ def _show_decision(found: "Inspection") -> None:
     start, end = found.null
     where = " in this window" if found.windows > 1 else ""
     console.print(f"no answer    {start:.2f} + {end:.2f} = {start + end:.2f}{where}")
-    abstains = f"abstains above {found.threshold:.2f}"
-    console.print(f"probability of no answer {found.prediction.no_answer:.2f}, {abstains}")
+    doubt, confidence = found.prediction.no_answer, found.prediction.score
+    console.print(
+        f"probability of no answer {doubt:.2f}, confidence in the best one {confidence:.2f}"
+    )

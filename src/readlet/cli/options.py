@@ -1,6 +1,6 @@
 """Options that several commands share: the same name and help text everywhere."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -11,24 +11,22 @@ Device = Annotated[
         help="Where the reader computes: cpu, cuda, cuda:1, mps; auto: a GPU when there is one.",
     ),
 ]
-Threshold = Annotated[
-    float | None,
+MinConfidence = Annotated[
+    str,
     typer.Option(
-        help="Abstain where the no-answer probability is above this.",
-        show_default="the reader's own",
+        metavar="LEVEL",
+        help="How sure the reader must be to answer, and not to abstain: always, balanced, strict, "
+        "or a number from 0 to 1.",
     ),
 ]
 UnanswerableShare = Annotated[
     float | None,
     typer.Option(
         metavar="SHARE",
-        help="Share of the questions that you expect to have no answer, such as 0.5: moves the "
-        "no-answer probability.",
+        help="Share of the questions that you expect to have no answer, such as 0.5; 0: all have "
+        "one.",
         show_default="that of the reader's calibration",
     ),
-]
-AlwaysAnswer = Annotated[
-    bool, typer.Option(help="Every passage is taken to have an answer: never abstain.")
 ]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace files that exist.")]
 ColumnPairs = Annotated[
@@ -59,3 +57,11 @@ Encoding = Annotated[
         show_default="UTF-8; UTF-16 with a byte order mark",
     ),
 ]
+
+
+def level(given: str) -> Any:
+    """`--min-confidence` as a number, where it is one."""
+    try:
+        return float(given)
+    except ValueError:
+        return given

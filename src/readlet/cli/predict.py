@@ -8,15 +8,15 @@ import typer
 
 from readlet.cli.many_files import Format, Ray, many_files, show_summary
 from readlet.cli.options import (
-    AlwaysAnswer,
     ColumnPairs,
     Device,
     Encoding,
     Language,
+    MinConfidence,
     Overwrite,
     QuestionLanguage,
-    Threshold,
     UnanswerableShare,
+    level,
 )
 from readlet.console import console
 from readlet.errors import ReadletError
@@ -50,9 +50,8 @@ def predict(
         int,
         typer.Option(min=0, metavar="N", help="Also write the N best answers to each question."),
     ] = 0,
-    threshold: Threshold = None,
+    min_confidence: MinConfidence = "balanced",
     unanswerable_share: UnanswerableShare = None,
-    always_answer: AlwaysAnswer = False,
     language: Language = "",
     question_language: QuestionLanguage = "",
     column: ColumnPairs = [],  # noqa: B006  typer copies it
@@ -75,9 +74,8 @@ def predict(
     from readlet.inference.predict_file import predict_file
 
     options = AnswerOptions(
-        threshold=threshold,
+        min_confidence=level(min_confidence),
         unanswerable_share=unanswerable_share,
-        always_answer=always_answer,
         language=language,
         question_language=question_language,
     )

@@ -164,7 +164,11 @@ class ReaderAnswering:
                     f"{fault}; a reader of Readlet has windows and answer lengths of its own"
                 )
         impossible = options.handle_impossible_answer
-        how = AnswerOptions(n_best=options.top_k, always_answer=not impossible)
+        how = AnswerOptions(
+            n_best=options.top_k,
+            min_confidence="always",
+            unanswerable_share=None if impossible else 0.0,
+        )
         for prediction in self.reader.answer_batch(asked, how):
             found = [
                 Answer(score=c.score, start=c.start, end=c.end, answer=c.text)

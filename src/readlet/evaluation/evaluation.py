@@ -6,7 +6,7 @@ A complete evaluation of answers or of labels: scores, intervals, calibration, c
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass
 from typing import Any
 from unicodedata import normalize
@@ -145,10 +145,17 @@ class Evaluation(_Evaluation):
     breakdown: dict[str, dict[str, dict[str, float]]]
     # ROC area of the no-answer probability; None without probabilities, or one kind of question.
     no_answer_area: float | None = None
+    no_answer_reliability: list[ReliabilityBin] | None = None
+    """The no-answer probability against the share of questions without an answer."""
 
     def as_json(self) -> dict[str, Any]:
-        area = {} if self.no_answer_area is None else {"no_answer_area": self.no_answer_area}
-        return super().as_json() | {"breakdown": self.breakdown} | area
+        found = super().as_json() | {"breakdown": self.breakdown}
+        if self.no_answer_area is not None:
+            found["no_answer_area"] = self.no_answer_area
+        if self.no_answer_reliability is not None:
+            found["no_answer_calibration_error"] = calibration_error(self.no_answer_reliability)
+            found["no_answer_reliability"] = [asdict(bin) for bin in self.no_answer_reliability]
+        return found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,20 +177,30 @@ def evaluate(
     *,
     na_probs: Mapping[str, float] | None = None,
     na_threshold: float = 1.0,
+    abstained: Set[str] | None = None,
     against: Mapping[str, str] | None = None,
     rules: Rules | None = None,
     confidences: Mapping[str, float] | None = None,
 ) -> Evaluation:
-    """Score predictions; without `rules`, data with unanswerable questions is scored as 2.0."""
+    """Score predictions; without `rules`, data with unanswerable questions is scored as 2.0.
+
+    No answer is given to the questions in `abstained`, or else to those with a no-answer
+    probability above the threshold.
+    """
     rules = rules or rules_of(examples)
     raw = score_questions(examples, predictions, rules)
     scores = raw
     official: dict[str, float] = {}
     if na_probs is not None:
         _require_probabilities(raw, na_probs)
-        scores = abstain_above(raw, na_probs, na_threshold)
+        if abstained is None:
+            scores = abstain_above(raw, na_probs, na_threshold)
         official = best_thresholds(raw, na_probs) | precision_recall(raw, na_probs)
+    if abstained is not None:
+        scores = abstain_above(raw, {key: float(key in abstained) for key in raw.ids}, 0.5)
     items = question_items(scores)
+    unanswerable = [float(not has) for has in raw.has_answer]
+    doubts = None if na_probs is None else [na_probs[identity] for identity in raw.ids]
     return Evaluation(
         official=summary(scores) | official,
         missing=raw.missing,
@@ -193,9 +210,10 @@ def evaluate(
         reliability=None
         if confidences is None
         else reliability([confidences[identity] for identity in scores.ids], scores.exact),
-        no_answer_area=None
-        if na_probs is None
-        else no_answer_area([na_probs[identity] for identity in raw.ids], raw.has_answer),
+        no_answer_area=None if doubts is None else no_answer_area(doubts, raw.has_answer),
+        no_answer_reliability=reliability(doubts, unanswerable)
+        if doubts and len({*unanswerable}) == 2 and 0.0 <= min(doubts) <= max(doubts) <= 1.0
+        else None,
     )
 
 

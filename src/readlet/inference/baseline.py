@@ -23,6 +23,7 @@ from readlet.inference.inputs import (
     as_examples,
 )
 from readlet.text.languages import LANGUAGES_OF_WORD
+from readlet.text.passages import sentence_span
 from readlet.text.words import SENTENCE_ENDS, word_spans
 from readlet.types import Candidate, Prediction
 
@@ -57,7 +58,6 @@ class LexicalBaseline(Answerer):
     """Answers like any reader, by counting words. It caches the last passage."""
 
     name = "baseline"
-    no_answer_threshold = 1.0 - MIN_COVERAGE
     takes_unanswerable_share = False
 
     def __init__(self) -> None:
@@ -74,17 +74,17 @@ class LexicalBaseline(Answerer):
         It reads all languages alike.
         """
         options = options.changed(**given)
-        if options.unanswerable_share is not None:
+        if options.unanswerable_share:
             fault = "the baseline has no calibrated probabilities"
-            raise ReadletError(f"unanswerable-share: {fault}; leave it out, or set the threshold")
+            raise ReadletError(f"unanswerable-share: {fault}; leave it out")
         for example in as_examples(asked):
             if self._last is None or self._last.text != example.context:
                 self._last = _read(example.context)
             candidates, coverage = _answers(example.question, self._last, options.n_best)
-            no_answer = 0.0 if options.always_answer and candidates else 1.0 - coverage
-            own = self.no_answer_threshold
-            limit = own if options.threshold is None else options.threshold
-            yield Prediction.choose(candidates, no_answer, limit)
+            no_answer = 0.0 if options.unanswerable_share == 0 and candidates else 1.0 - coverage
+            # Its scores are no probabilities: what decides is the coverage.
+            least = MIN_COVERAGE if options.min_confidence == "balanced" else options.level
+            yield Prediction.choose(candidates, no_answer, 0.0).at_threshold(1.0 - least)
 
 
 def _read(context: str) -> _Passage:
@@ -190,6 +190,12 @@ def _n_best(
     powers = {place: math.exp(score - top) for place, score in best.items()}
     total = sum(powers.values())
     return tuple(
-        Candidate(passage.text[start:end], start, end, power / total)
+        Candidate(
+            passage.text[start:end],
+            start,
+            end,
+            power / total,
+            passage.text[slice(*sentence_span(passage.text, start, end))],
+        )
         for (start, end), power in powers.items()
     )

@@ -87,8 +87,6 @@ class Calibration(BaseModel):
     no_answer_windows: Annotated[float, Field(ge=0.0, le=10.0)] = 0.0
     """Factor of the log of the number of windows, also added: each further one is another chance
     of a plausible wrong answer."""
-    no_answer_threshold: Annotated[float, Field(ge=0.0, le=1.0)] = 0.5
-    """Above this no-answer probability the reader predicts "no answer"."""
     unanswerable_share: Annotated[
         float, Field(gt=0, lt=1, validation_alias=AliasChoices("unanswerable_share", _EARLIER))
     ] = 0.5
@@ -105,22 +103,19 @@ class Calibration(BaseModel):
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> "Calibration":
-        """The stored calibration; one without the fields that every version has is damaged."""
-        for name in ("temperature", "no_answer_threshold"):
-            if name not in values:
-                raise ValueError(f"{name} is missing")
-        return cls.model_validate(values)
+        """The stored calibration; one without a temperature is damaged."""
+        if "temperature" not in values:
+            raise ValueError("temperature is missing")
+        # Of earlier versions: readers abstained above this no-answer probability.
+        known = {name: value for name, value in values.items() if name != "no_answer_threshold"}
+        return cls.model_validate(known)
 
     @property
     def has_fitted_no_answer(self) -> bool:
         return (self.no_answer_slope, self.no_answer_bias) != (1.0, 0.0)
 
     def assuming(self, unanswerable_share: float) -> "Calibration":
-        """The same evidence where another share of the questions is unanswerable (Bayes' rule).
-
-        The threshold stays: it compares the probability that abstaining is right with the score
-        that an answer can expect, whatever the share.
-        """
+        """The same evidence where another share of the questions is unanswerable (Bayes' rule)."""
         shift = logit(unanswerable_share) - logit(self.unanswerable_share)
         moved = {
             "no_answer_bias": self.no_answer_bias + shift,

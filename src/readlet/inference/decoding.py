@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from readlet.inference.calibration import Calibration
 from readlet.inference.inputs import DEFAULTS, AnswerOptions, ForeignLanguages
 from readlet.models.family import Floats, SpanScorer, SpanScores
+from readlet.text.passages import outline, sentence_span
 from readlet.text.rows import LONG_QUESTION, Ints, Rows
 from readlet.types import Candidate, Example, Prediction
 
@@ -58,17 +59,9 @@ def spans_in_order(
     All three are (L,). Equal scores go to the earliest span, then to the shortest, whatever the
     padding. Only the band of `max_places` diagonals is computed.
     """
-    places = int(allowed.nonzero()[0][-1]) + 1 if allowed.any() else 0
-    if not places:
-        return
-    band = min(max_places, places)
-    starts = masked(start[:places], allowed[:places])  # (L,)
-    beyond = np.full(band - 1, NOTHING, np.float32)  # (K - 1,)
-    reach = np.concatenate([masked(end[:places], allowed[:places]), beyond])  # (L + K - 1,)
-    ends = sliding_window_view(reach, band)  # (L, K): row i has places i, i + 1, ...
-    with np.errstate(invalid="ignore"):  # infinite scores of both signs
-        scores = (starts[:, None] + ends).ravel()  # (L * K,) by first place, then by length
-    scores = masked(scores, scores > NOTHING)  # (L * K,) a score of NaN is no score
+    scores = _band(start, end, allowed, allowed, max_places)  # (L, K)
+    band = scores.shape[1]
+    scores = scores.ravel()  # (L * K,) by first place, then by length
     count = int((scores > NOTHING).sum())
     given, wanted = 0, _FIRST
     while given < count:
@@ -81,6 +74,27 @@ def spans_in_order(
             first, length = divmod(index, band)
             yield PlaceSpan(float(scores[index]), first, first + length)
         given, wanted = len(ranked), 8 * wanted
+
+
+def _band(
+    start: Floats,
+    end: Floats,
+    may_begin: NDArray[np.bool_],
+    may_end: NDArray[np.bool_],
+    max_places: int,
+) -> Floats:
+    """start[i] + end[i + k], (L, K); NOTHING for what is no span."""
+    places = int(may_end.nonzero()[0][-1]) + 1 if may_end.any() else 0
+    if not places:
+        return np.zeros((0, 1), np.float32)
+    band = min(max_places, places)
+    starts = masked(start[:places], may_begin[:places])  # (L,)
+    beyond = np.full(band - 1, NOTHING, np.float32)  # (K - 1,)
+    reach = np.concatenate([masked(end[:places], may_end[:places]), beyond])  # (L + K - 1,)
+    ends = sliding_window_view(reach, band)  # (L, K): row i has places i, i + 1, ...
+    with np.errstate(invalid="ignore"):  # infinite scores of both signs
+        scores = starts[:, None] + ends  # (L, K)
+    return masked(scores, scores > NOTHING)  # a score of NaN is no score
 
 
 class ScoredSpan(NamedTuple):
@@ -164,10 +178,13 @@ class Predictor:
     def join(self, example: Example, windows: list[WindowAnswers]) -> Prediction:
         """The prediction for an example from all its windows."""
         temperature = self.calibration.temperature
-        # Overlapping windows may give the same span twice, and a text may occur twice.
         best: dict[str, ScoredSpan] = {}
+        taken: list[ScoredSpan] = []
         found = {span for window in windows for span in window.spans}
         for span in sorted(found, key=lambda span: (-span.score, span.start, span.end)):
+            if any(span.start < other.end and other.start < span.end for other in taken):
+                continue
+            taken.append(span)
             best.setdefault(example.context[span.start : span.end], span)
             if len(best) == self.options.n_best:
                 break
@@ -176,18 +193,22 @@ class Predictor:
         total = log_total([(window.log_start, window.log_end) for window in windows])
         shares = [math.exp(min(span.score / temperature - total, 0.0)) for span in best.values()]
         candidates = [
-            Candidate(text, span.start, span.end, probability)
+            Candidate(
+                text,
+                span.start,
+                span.end,
+                probability,
+                example.context[slice(*sentence_span(example.context, span.start, span.end))],
+            )
             for (text, span), probability in zip(
                 best.items(), self.calibration.of_answers(shares), strict=True
             )
         ]
-        given, fitted = self.options.threshold, self.calibration.no_answer_threshold
-        threshold = fitted if given is None else given
-        return Prediction.choose(candidates, self._no_answer(windows, best), threshold)
+        return Prediction.choose(candidates, self._no_answer(windows, best), self.options.level)
 
     def _no_answer(self, windows: list[WindowAnswers], best: dict[str, ScoredSpan]) -> float:
         nulls = [sum(window.null) for window in windows if window.null is not None]
-        if self.options.always_answer or not nulls:
+        if self.options.unanswerable_share == 0.0 or not nulls:
             return 0.0
         # A question has no answer only if no window has one: the lowest null score decides.
         lead = min(nulls) - next(iter(best.values())).score
@@ -204,14 +225,51 @@ def best_spans(
     max_places: int,
     n: int,
 ) -> list[ScoredSpan]:
-    """The n best spans of a row with distinct texts, in characters; fewer if there are fewer."""
+    """The n best answers of a row, in characters; fewer if there are fewer.
+
+    An answer is made of whole words of one paragraph, line or cell (`text/passages.py`). Each is
+    the best one of those that overlap none before, in the order of `spans_in_order`; a text is
+    listed once. Where there is no such span, as in one long word, any span is an answer.
+    """
+    scores = _answers(start, end, allowed, places, context, max_places)  # (L, K)
     best: dict[str, ScoredSpan] = {}
-    for score, first, last in spans_in_order(start, end, allowed, max_places):
+    band = np.arange(scores.shape[1])  # (K,)
+    while scores.size and len(best) < n:
+        index = int(scores.argmax())  # of equal ones, the first
+        first, length = divmod(index, len(band))
+        score = float(scores[first, length])
+        if score == NOTHING:
+            break
+        last = first + length
         span = ScoredSpan(score, int(places[first, 0]), int(places[last, 1]))
         best.setdefault(context[span.start : span.end], span)
-        if len(best) == n:
-            break
+        begin = max(first - len(band) + 1, 0)
+        near = scores[begin : last + 1]  # those that begin before its end
+        near[np.arange(begin, last + 1)[:, None] + band >= first] = NOTHING
     return list(best.values())
+
+
+def _answers(
+    start: Floats,
+    end: Floats,
+    allowed: NDArray[np.bool_],
+    places: Ints,
+    context: str,
+    max_places: int,
+) -> Floats:
+    """Scores of the spans that are answers, (L, K)."""
+    count, marks = len(places), outline(context)
+    start, end, allowed = start[:count], end[:count], allowed[:count]  # (L,)
+    begins, ends = allowed & marks.may_begin(places), allowed & marks.may_end(places)  # (L,)
+    scores = _band(start, end, begins, ends, max_places)  # (L, K)
+    if scores.size:
+        parts = marks.part_of(places)[: len(scores)]  # (L,)
+        beyond = np.full(scores.shape[1] - 1, -1)  # (K - 1,)
+        reached = sliding_window_view(np.concatenate([parts, beyond]), scores.shape[1])  # (L, K)
+        scores[reached != parts[:, None]] = NOTHING
+        if (scores > NOTHING).any():
+            return scores
+    return _band(start, end, allowed, allowed, max_places)
 
 
 def log_total(windows: Sequence[tuple[float, float]]) -> float:

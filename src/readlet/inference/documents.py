@@ -99,9 +99,9 @@ class Documents:
 
         The score of an answer is the probability that its piece is the one that has the answer,
         times the reader's own that this span is right if the piece has one. Where "none of them" is
-        more likely than the threshold, the reader abstains: then all predictions do. An answer
+        too likely for `min_confidence`, the reader abstains: then all predictions do. An answer
         that a document gives twice is listed once. `unanswerable_share` is that of questions that
-        no document answers; with `always_answer` one of the pieces is taken to have the answer.
+        no document answers; at 0, one of the pieces is taken to have the answer.
 
         Limits: an answer in a piece that is not read is not found; the first step compares words,
         so a question in other words, or in another language than the documents, may miss it.
@@ -115,21 +115,19 @@ class Documents:
             Example("", question, self[place.document][place.start : place.end]) for place in places
         ]
         # What a piece is evidence for does not depend on how often questions have no answer.
-        alone = options.changed(always_answer=False, threshold=None, unanswerable_share=None)
+        alone = options.changed(min_confidence="balanced", unanswerable_share=None)
         read = list(reader.answer_batch(asked, alone))
         shares, none = _shares(reader, relevance[chosen].tolist(), read, options)
-        threshold = options.threshold
-        if options.always_answer:
-            threshold = 1.0
-        elif threshold is None:
-            threshold = reader.document_odds.threshold
         found = [
-            Found(place.document, _shared(one, share, none, threshold, place.start), weight)
+            Found(place.document, _shared(one, share, none, place.start), weight)
             for place, one, share, weight in zip(
                 places, read, shares, relevance[chosen].tolist(), strict=True
             )
         ]
         found.sort(key=lambda one: -one.prediction.score)  # stable: then in the order of relevance
+        if found:
+            limit = _threshold(reader, found[0].prediction, options)
+            found = [replace(one, prediction=one.prediction.at_threshold(limit)) for one in found]
         distinct: dict[tuple[Key, str], Found] = {}
         for one in found:
             distinct.setdefault((one.passage, one.best.text if one.best else ""), one)
@@ -141,7 +139,7 @@ def _shares(
 ) -> tuple[list[float], float]:
     """The probabilities that each piece has the answer, and that none has."""
     odds, shift = reader.document_odds, 0.0
-    if options.unanswerable_share is not None:
+    if options.unanswerable_share:
         if not reader.takes_unanswerable_share:
             fault = f"unanswerable-share: {reader.name} has no probabilities to move"
             raise ReadletError(f"{fault}; leave it out")
@@ -149,13 +147,21 @@ def _shares(
     most = max(relevance, default=0.0)
     relative = [score / most if most > 0.0 else 0.0 for score in relevance]
     shares, none = odds.shares(relative, [one.no_answer for one in read], shift=shift)
-    if not options.always_answer:
+    if options.unanswerable_share != 0.0:
         return shares, none
     total = sum(shares)
     return [share / total for share in shares] if total else shares, 0.0
 
 
-def _shared(one: Prediction, share: float, none: float, threshold: float, by: int) -> Prediction:
+def _threshold(reader: Answerer, best: Prediction, options: AnswerOptions) -> float:
+    """The probability of "none of them" above which the reader abstains."""
+    if options.min_confidence == "balanced":
+        return reader.document_odds.threshold
+    is_given = best.score >= options.level * (best.score + best.no_answer)
+    return 1.0 if is_given else -1.0
+
+
+def _shared(one: Prediction, share: float, none: float, by: int) -> Prediction:
     """The prediction of a piece with its share, and with the offsets of the whole document."""
     given = 1.0 - one.no_answer  # the probability that its scores share
     factor = share / given if given > 0.0 else 0.0
@@ -163,8 +169,7 @@ def _shared(one: Prediction, share: float, none: float, threshold: float, by: in
         replace(c, start=c.start + by, end=c.end + by, score=c.score * factor) for c in one.n_best
     )
     score = best[0].score if best else 0.0
-    whole = Prediction("", 0, 0, score, none, True, best, one.unknown_language)
-    return whole.at_threshold(threshold)
+    return Prediction("", 0, 0, score, none, True, best, one.unknown_language)
 
 
 def _named(passages: Passages) -> dict[Key, DocumentText]:

@@ -6,7 +6,7 @@ One reader on several sets of questions: a row for each, and one for all togethe
 import json
 import math
 import sys
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -85,39 +85,54 @@ def evaluate_questions(
         other = other and _with_numbers(other, numbers)
     if not examples:
         raise bad_input(data, "", "contains no questions", "give data with questions")
-    confidences = None
     limit = 1.0 if na_threshold is None else na_threshold
-    if reader is not None:
-        loaded = load_reader(reader, device=device)
-        predicted = predict(loaded, examples, without_threshold(options))
-        given = {key: p.text for key, p in predicted.items()}
-        if probabilities is None and not options.always_answer:
-            probabilities = {key: p.no_answer for key, p in predicted.items()}
-            own = loaded.no_answer_threshold
-            limit = own if options.threshold is None else options.threshold
-        abstained = {key for key, value in (probabilities or {}).items() if value > limit}
-        confidences = confidences_of(predicted, abstained)
-        if save is not None:
-            write_predictions(save, {k: "" if k in abstained else v for k, v in given.items()})
-    return evaluate(
-        examples,
-        given,
-        na_probs=probabilities,
-        na_threshold=limit,
-        against=other,
-        rules=rules,
-        confidences=confidences,
+    if reader is None:
+        return evaluate(
+            examples,
+            given,
+            na_probs=probabilities,
+            na_threshold=limit,
+            against=other,
+            rules=rules,
+        )
+    predicted = predict(load_reader(reader, device=device), examples, options)
+    doubts = options.unanswerable_share != 0.0
+    if probabilities is not None:  # they decide, not those of the reader
+        predicted = {
+            key: p.at_threshold(0.0 if probabilities.get(key, 0.0) > limit else 1.0)
+            for key, p in predicted.items()
+        }
+    if save is not None:
+        write_predictions(save, {key: p.text for key, p in predicted.items()})
+    return evaluate_reader(
+        examples, predicted, doubts=probabilities or doubts, against=other, rules=rules
     )
 
 
-def confidences_of(predicted: Mapping[str, Prediction], abstained: Set[str]) -> dict[str, float]:
-    """The probability that each prediction is right, answer or "no answer"."""
-    return {key: p.no_answer if key in abstained else p.score for key, p in predicted.items()}
+def evaluate_reader(
+    examples: Sequence[Example],
+    predicted: Mapping[str, Prediction],
+    *,
+    doubts: Mapping[str, float] | bool = True,
+    against: Mapping[str, str] | None = None,
+    rules: Rules | None = None,
+) -> Evaluation:
+    """Score the predictions of a reader by their ids.
 
-
-def without_threshold(options: AnswerOptions) -> AnswerOptions:
-    """The threshold is applied at the end, so that the best one is sought among all answers."""
-    return options if options.always_answer else options.changed(threshold=1.0)
+    The best threshold of SQuAD 2.0 is sought among all best answers, given or not. `doubts` are
+    other no-answer probabilities for it, or False: every passage was taken to have an answer.
+    """
+    if doubts is True:
+        doubts = {key: p.no_answer for key, p in predicted.items()}
+    return evaluate(
+        examples,
+        {key: p.n_best[0].text if p.n_best else "" for key, p in predicted.items()},
+        na_probs=doubts or None,
+        abstained={key for key, p in predicted.items() if p.abstained},
+        against=against,
+        rules=rules,
+        confidences={key: p.confidence for key, p in predicted.items()},
+    )
 
 
 def _check_options(
@@ -129,12 +144,11 @@ def _check_options(
     if options.unanswerable_share is not None and (reader is None or na_probs is not None):
         remedy = "name a reader" if reader is None else "leave out --na-probs"
         raise ReadletError(f"--unanswerable-share: moves a reader's own probabilities; {remedy}")
-    if options.always_answer and reader is None:
-        raise ReadletError("--always-answer: not with a file of predictions; name a reader instead")
-    if options.always_answer and na_probs is not None:
-        raise ReadletError("--always-answer: not with --na-probs; leave one of them out")
-    if options.threshold is not None and (reader is None or na_probs is not None):
-        raise ReadletError("--threshold: no probabilities to compare it with; add --na-probs")
+    if options.min_confidence != DEFAULTS.min_confidence and (
+        reader is None or na_probs is not None
+    ):
+        remedy = "name a reader" if reader is None else "leave out --na-probs"
+        raise ReadletError(f"--min-confidence: a level of a reader's confidence; {remedy}")
     # The numbers of a file may have any range, log-odds for example.
     if na_threshold is not None and (na_probs is None or not math.isfinite(na_threshold)):
         raise ReadletError(f"--threshold: {na_threshold!r:.40}; give a number that fits --na-probs")
@@ -259,21 +273,11 @@ def evaluate_parts(
         for number, (name, part) in enumerate(parts.items(), 1)
     }
     every = [example for part in numbered.values() for example in part]
-    predicted = predict(reader, every, without_threshold(options))
-    limit = reader.no_answer_threshold if options.threshold is None else options.threshold
+    predicted = predict(reader, every, options)
 
     def scored(part: Sequence[Example]) -> Evaluation:
-        own: dict[str, Prediction] = {example.id: predicted[example.id] for example in part}
-        no_answer = {} if options.always_answer else {key: p.no_answer for key, p in own.items()}
-        abstained = {key for key, value in no_answer.items() if value > limit}
-        return evaluate(
-            part,
-            {key: p.text for key, p in own.items()},
-            na_probs=no_answer or None,
-            na_threshold=limit,
-            rules=rules,
-            confidences=confidences_of(own, abstained),
-        )
+        own = {example.id: predicted[example.id] for example in part}
+        return evaluate_reader(part, own, doubts=options.unanswerable_share != 0.0, rules=rules)
 
     return SeveralEvaluations(
         {name: scored(part) for name, part in numbered.items()}, scored(every)

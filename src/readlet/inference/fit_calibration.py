@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from readlet.evaluation.calibration_error import expected_calibration_error
-from readlet.evaluation.squad import best_thresholds, exact_match, score_questions
+from readlet.evaluation.squad import exact_match
 from readlet.inference.calibration import (
     UNCALIBRATED,
     Calibration,
@@ -27,7 +27,7 @@ from readlet.inference.calibration import (
     fit_no_answer,
     logit,
 )
-from readlet.inference.decoding import NOTHING, Predictor, log_sums, log_total, spans_in_order
+from readlet.inference.decoding import NOTHING, Predictor, best_spans, log_sums, log_total
 from readlet.models.family import Floats
 from readlet.text.rows import Rows
 from readlet.types import Example, Prediction
@@ -128,7 +128,7 @@ def calibrate(
     Together they maximise the likelihood of what is true of each question: that it has no answer,
     that the best answer is right, or that another one is.
     """
-    options = predictor.options.changed(threshold=1.0, always_answer=False)
+    options = predictor.options.changed(min_confidence="always", unanswerable_share=None)
     predictor = replace(predictor, calibration=UNCALIBRATED, options=options)
     predictions = predictor.predict(examples, rows)
     # A passage without words or an empty question has no answer at any temperature.
@@ -138,7 +138,7 @@ def calibrate(
     if len(answerable) < MIN_QUESTIONS:
         kept = {"questions": 0, "error_before": None, "error_after": None}
         return default.model_copy(update=kept)
-    evidence = _evidence(predictor, rows, answered)
+    evidence = _evidence(predictor, examples, rows, answered)
 
     def shares(temperature: float) -> list[float]:
         return [evidence[answered[i]].share(temperature) for i in answerable]
@@ -179,7 +179,7 @@ def _with_no_answer(
     predictions: Sequence[Prediction],
     rows: Rows,
 ) -> Calibration:
-    """Fit the no-answer probability, and the threshold with the best F1.
+    """Fit the no-answer probability.
 
     The predictions were made before the temperature was fitted: none of this depends on it.
     """
@@ -191,18 +191,7 @@ def _with_no_answer(
     factor = fit_windows(predictor, examples, fitted)
     added = factor * np.log(counts)  # (questions,)
     fitted = _fitted(base, leads, unanswerable, added)
-    fitted = fitted.model_copy(update={"no_answer_windows": factor})
-    pairs = list(zip(examples, predictions, strict=True))
-    answers = {example.id: prediction.text for example, prediction in pairs}
-    na_probs = {
-        e.id: _no_answer(fitted, p, n) for (e, p), n in zip(pairs, counts.tolist(), strict=True)
-    }
-    best = best_thresholds(score_questions(examples, answers, "2.0"), na_probs)
-    # This is the probability of the last question that is answered: a similar question may be
-    # slightly above it. The middle of the gap to the first question above it is as good here.
-    last = best["best_f1_thresh"]
-    next_above = min((p for p in na_probs.values() if p > last), default=1.0)
-    return fitted.model_copy(update={"no_answer_threshold": (last + next_above) / 2})
+    return fitted.model_copy(update={"no_answer_windows": factor})
 
 
 def _fitted(
@@ -240,7 +229,9 @@ def _log_sum(scores: Floats) -> float:
     return float(log_sums(scores[None], np.ones((1, len(scores)), np.bool_))[0])
 
 
-def _evidence(predictor: Predictor, rows: Rows, wanted: Sequence[int]) -> dict[int, _Evidence]:
+def _evidence(
+    predictor: Predictor, examples: Sequence[Example], rows: Rows, wanted: Sequence[int]
+) -> dict[int, _Evidence]:
     found: dict[int, _Evidence] = {}
     chosen, scorer = set(wanted), predictor.scorer
     for numbers, scores in scorer.scores(rows, predictor.batch_size):
@@ -250,9 +241,16 @@ def _evidence(predictor: Predictor, rows: Rows, wanted: Sequence[int]) -> dict[i
                 continue
             start, end, allowed = scores.start[i], scores.end[i], scores.allowed[i]  # (L,)
             # Window by window: a span must not cross windows.
-            best = next(spans_in_order(start, end, allowed, scorer.max_answer), None)
-            here = _Evidence(
-                NOTHING if best is None else best.score, [(start[allowed], end[allowed])]
+            best = best_spans(
+                start,
+                end,
+                allowed,
+                rows.places(row),
+                examples[example].context,
+                max_places=scorer.max_answer,
+                n=1,
             )
+            score = best[0].score if best else NOTHING
+            here = _Evidence(score, [(start[allowed], end[allowed])])
             found[example] = found[example].joined(here) if example in found else here
     return found

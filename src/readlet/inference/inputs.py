@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, Protocol, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, Unpack
 
 from readlet.errors import ReadletError
 from readlet.text.languages import UNKNOWN, guess_language, language_code
@@ -62,13 +62,17 @@ N_BEST = 5
 MAX_N_BEST = 10_000
 
 
+LEVELS = {"always": 0.0, "balanced": 0.7, "strict": 0.9}
+"""Words for levels of confidence, see docs/confidence.md. `balanced` is the default."""
+MinConfidence = float | Literal["always", "balanced", "strict"]
+
+
 class OptionKeywords(TypedDict, total=False):
     """The options of `AnswerOptions` as keyword arguments."""
 
     n_best: int
-    threshold: float | None
+    min_confidence: MinConfidence
     unanswerable_share: float | None
-    always_answer: bool
     language: str
     question_language: str
 
@@ -86,14 +90,13 @@ class AnswerOptions:
 
     n_best: int = N_BEST
     """Candidates of each prediction."""
-    threshold: float | None = None
-    """Abstain above this no-answer probability; None: the reader's own threshold. 1: never."""
+    min_confidence: MinConfidence = "balanced"
+    """Give an answer if its share of the probability that it is right, or that there is none, is at
+    least this: a number from 0 to 1, or `always`, `balanced` or `strict`."""
     unanswerable_share: float | None = None
     """The expected share of questions without an answer: all probabilities are then those for such
-    questions. None: the share on which the reader was calibrated."""
-    always_answer: bool = False
-    """Every passage is taken to have an answer: the no-answer probability is 0, and the scores are
-    probabilities given that there is an answer."""
+    questions. None: the share on which the reader was calibrated; 0: every passage has an answer.
+    """
     language: str = ""
     """Language of the passages, as a code such as es, where the data names none; empty: guessed."""
     question_language: str = ""
@@ -103,21 +106,26 @@ class AnswerOptions:
         if not _is_number(self.n_best, Integral) or not 1 <= self.n_best <= MAX_N_BEST:
             fault = f"n_best: {self.n_best!r:.40}"
             raise ReadletError(f"{fault}; must be a number from 1 to {MAX_N_BEST:,}")
-        for name in ("threshold", "unanswerable_share"):
-            if self.always_answer and getattr(self, name) is not None:
-                fault = f"{name.replace('_', '-')}: not together with always-answer"
-                raise ReadletError(f"{fault}; leave one of them out")
-        limit, share = self.threshold, self.unanswerable_share
-        if limit is not None and not (_is_number(limit, Real) and 0.0 <= limit <= 1.0):
-            raise ReadletError(f"threshold: {limit!r:.40}; give a number from 0 to 1")
-        # At 0 or 1 nothing, or everything, would have no answer whatever the passage.
-        if share is not None and not (_is_number(share, Real) and 0.0 < share < 1.0):
-            remedy = "give a number between 0 and 1, or always-answer for none"
+        level, share = self.min_confidence, self.unanswerable_share
+        if not (isinstance(level, str) and level in LEVELS) and not (
+            _is_share(level) or (_is_number(level, Real) and level == 1.0)
+        ):
+            remedy = f"give a number from 0 to 1, or {', '.join(LEVELS)}"
+            raise ReadletError(f"min-confidence: {level!r:.40}; {remedy}")
+        # At 1 everything would have no answer, whatever the passage.
+        if share is not None and not _is_share(share):
+            remedy = "give a number from 0 to 1, which is excluded"
             raise ReadletError(f"unanswerable-share: {share!r:.40}; {remedy}")
         for code in (self.language, self.question_language):
             if not isinstance(code, str) or (code and not language_code(code)):
                 fault = f"language: {code!r:.40} is unknown"
                 raise ReadletError(f"{fault}; give a code such as en or es")
+
+    @property
+    def level(self) -> float:
+        """`min_confidence` as a number."""
+        level = self.min_confidence
+        return LEVELS[level] if isinstance(level, str) else float(level)
 
     def changed(self, **given: Unpack[OptionKeywords]) -> "AnswerOptions":
         """The same with other values, which are checked."""
@@ -138,7 +146,13 @@ def _is_number(value: object, kind: type) -> bool:
     return isinstance(value, kind) and not isinstance(value, bool)
 
 
+def _is_share(value: object) -> bool:
+    return _is_number(value, Real) and 0.0 <= value < 1.0  # type: ignore[operator]
+
+
 DEFAULTS = AnswerOptions()
+ALL_ANSWERABLE = AnswerOptions(min_confidence="always", unanswerable_share=0.0)
+"""Every passage is taken to have an answer: what scores of SQuAD 1.1 compare."""
 
 Asked = Example | tuple[str, str] | Mapping[str, Any]
 """An Example, whose labels are ignored; (question, context); or a dict with "question" and
@@ -198,11 +212,6 @@ class Answerer(Protocol):
 
     @property
     def name(self) -> str: ...
-
-    @property
-    def no_answer_threshold(self) -> float:
-        """Above this no-answer probability it abstains."""
-        ...
 
     @property
     def takes_unanswerable_share(self) -> bool:

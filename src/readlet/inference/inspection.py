@@ -10,12 +10,10 @@ from numpy.typing import NDArray
 from readlet.errors import ReadletError, bad_input
 from readlet.inference.calibration import Doubles
 from readlet.inference.decoding import (
-    PlaceSpan,
     Predictor,
     ScoredSpan,
     WindowAnswers,
     masked,
-    spans_in_order,
 )
 from readlet.inference.model_folder import BASELINE
 from readlet.inference.reader import Reader, load_reader
@@ -38,7 +36,6 @@ class Inspection:
 
     question: str
     prediction: Prediction
-    threshold: float  # of the no-answer probability
     window: int  # from 1
     windows: int
     offsets: Ints  # (P, 2) characters of the passage
@@ -83,7 +80,6 @@ class Inspection:
         return {
             "question": self.question,
             "prediction": asdict(self.prediction),
-            "no_answer_threshold": self.threshold,
             "window": self.window,
             "windows": self.windows,
             "best": {"first": self.first, "last": self.last},
@@ -129,13 +125,12 @@ def inspect_answer(reader: Reader, question: str, passage: str) -> Inspection:
         raise ReadletError("the passage contains no words; give text")
     scorer, places = reader.scorer, rows.places(best.row)
     layers = scorer.layer_view(rows, best.row) if isinstance(scorer, LayeredScorer) else None
-    answer = best.places(scorer.max_answer)
+    first, last = best.places(places)
     prediction = predictor.join(example, windows)
     scaled = best.scores / np.float32(reader.calibration.temperature)  # (P, 2)
     return Inspection(
         question=question,
         prediction=prediction,
-        threshold=reader.no_answer_threshold,
         window=best.row + 1,
         windows=len(rows),
         offsets=places,
@@ -143,8 +138,8 @@ def inspect_answer(reader: Reader, question: str, passage: str) -> Inspection:
         scores=best.scores,
         probabilities=(1.0 - prediction.no_answer) * _shares(scaled, best.allowed),
         null=best.null,
-        first=answer.first,
-        last=answer.last,
+        first=first,
+        last=last,
         layers=layers,
     )
 
@@ -173,9 +168,11 @@ class _Best:
         order = (-top.score, top.start, top.end, row)
         return cls(order, row, both, scores.allowed[i, :count].copy(), answers.null)
 
-    def places(self, max_answer: int) -> PlaceSpan:
-        start, end = self.scores.T
-        return next(spans_in_order(start, end, self.allowed, max_answer))
+    def places(self, offsets: Ints) -> tuple[int, int]:
+        """The first and the last place of the answer, by the characters of all places, (P, 2)."""
+        _, start, end, _ = self.order
+        first = np.flatnonzero(offsets[:, 0] == start)[0]
+        return int(first), int(np.flatnonzero(offsets[:, 1] == end)[-1])
 
 
 def _shares(scores: Floats, allowed: NDArray[np.bool_]) -> Doubles:

@@ -145,7 +145,7 @@ def reader_parts(reader: "Reader") -> CardParts:
     ending = ", or reports that there is none." if reader.scorer.can_abstain else always
     raw = reader.metrics.get("dev_raw", {})
     listed = ", ".join(f"{name} {value:.2f}" for name, value in raw.items())
-    below = [f"With the raw scores, without a fitted threshold: {listed}."] if raw else []
+    below = [f"If it abstains where that has the highest score: {listed}."] if raw else []
     if "refusal_area" in reader.metrics:
         area = reader.metrics["refusal_area"]
         below.append(f"The no-answer probability has an area under the ROC curve of {area:.3f}.")
@@ -161,17 +161,16 @@ def _reader_calibration(reader: "Reader") -> str:
     fitted = reader.calibration
     measured = _measured(fitted.error_before, fitted.error_after)
     if reader.scorer.can_abstain and fitted.questions and not fitted.has_fitted_no_answer:
-        measured += f". No-answer probability and threshold are the defaults: {TOO_FEW_OF_A_KIND}"
+        measured += f". The no-answer probability is not fitted: {TOO_FEW_OF_A_KIND}"
     elif fitted.questions and reader.metrics.get("keeps_refusals"):
-        measured += ". No-answer probability and threshold are those of the reader it started from"
+        measured += ". The no-answer probability is that of the reader it started from"
     share = ""
     if fitted.has_fitted_no_answer:
         share = f" Probabilities hold where {fitted.unanswerable_share:.0%} have no answer."
     bias = f"answer bias {fitted.answer_bias:.3f}, " if fitted.answer_bias else ""
     return (
         f"{_fit(reader, fitted.questions, TOO_FEW)}: temperature {fitted.temperature:.3f}, {bias}"
-        f"no-answer threshold {fitted.no_answer_threshold:.3f}; expected calibration error "
-        f"{measured}.{share}"
+        f"expected calibration error {measured}.{share}"
     )
 
 

@@ -176,6 +176,7 @@ def _write_parquet(path: Path, records: Iterable[Record]) -> None:
     schema = pyarrow.Table.from_pylist([first]).schema
     if "n_best" in first:
         types = {"text": "string", "start": "int64", "end": "int64", "score": "float64"}
+        types["sentence"] = "string"
         candidate = pyarrow.struct([(name, pyarrow.type_for_alias(t)) for name, t in types.items()])
         place = schema.get_field_index("n_best")
         schema = schema.set(place, pyarrow.field("n_best", pyarrow.list_(candidate)))

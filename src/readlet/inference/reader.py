@@ -75,11 +75,6 @@ class Reader(TrainedModel, Answerer):
         return reader_parts(self)
 
     @property
-    def no_answer_threshold(self) -> float:
-        """Above this no-answer probability the reader abstains."""
-        return self.calibration.no_answer_threshold
-
-    @property
     def takes_unanswerable_share(self) -> bool:
         """Whether `unanswerable_share` moves its no-answer probability: whether it has one."""
         return self.scorer.can_abstain
@@ -138,7 +133,7 @@ class Reader(TrainedModel, Answerer):
         return CHUNK if self.device == "cpu" else 4 * CHUNK
 
     def _calibration_for(self, unanswerable_share: float | None) -> "Calibration":
-        if unanswerable_share is None:
+        if not unanswerable_share:
             return self.calibration
         if not self.takes_unanswerable_share:
             fault = f"{self.name} was trained on answerable questions and never abstains"

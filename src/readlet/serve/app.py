@@ -23,6 +23,7 @@ from readlet.data import read_examples
 from readlet.errors import ReadletError
 from readlet.inference.document_files import KINDS, DocumentKind, read_bytes
 from readlet.inference.document_text import DocumentText
+from readlet.inference.inputs import LEVELS
 from readlet.processes import Job
 from readlet.serve.batching import results, while_wanted
 from readlet.serve.documents import QueuedReader, Shelf, answer_documents
@@ -213,13 +214,7 @@ def _add_models(app: FastAPI, models: Models, limits: Limits) -> None:
     async def readers() -> ModelsResponse:
         """The models of this server, as they were when it started."""
         return ModelsResponse(
-            readers=[
-                ReaderMessage(
-                    name=name,
-                    no_answer_threshold=served.model.no_answer_threshold,
-                )
-                for name, served in models.readers.items()
-            ],
+            readers=[ReaderMessage(name=name) for name in models.readers],
             classifiers=[
                 ClassifierMessage(
                     name=name,
@@ -228,6 +223,7 @@ def _add_models(app: FastAPI, models: Models, limits: Limits) -> None:
                 )
                 for name, served in models.classifiers.items()
             ],
+            levels=LEVELS,
             limits=asdict(limits),
             kinds=dict(KINDS),
         )

@@ -64,10 +64,6 @@ class QueuedReader(Answerer):
         return self.served.model.name
 
     @property
-    def no_answer_threshold(self) -> float:
-        return self.served.model.no_answer_threshold
-
-    @property
     def takes_unanswerable_share(self) -> bool:
         return self.served.model.takes_unanswerable_share
 
@@ -123,6 +119,7 @@ def answer_documents(
         no_answer=top.no_answer,
         abstained=top.abstained,
         unknown_language=top.unknown_language,
+        certainty=top.certainty,
         candidates=[
             _located(where, texts[where], candidate)
             for where, candidate in located[: options.n_best]

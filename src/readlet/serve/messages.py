@@ -1,6 +1,6 @@
 """What requests and answers look like. All offsets count characters (code points) of the text."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -9,12 +9,9 @@ from readlet.types import Classification, Prediction
 
 _PASSAGE = "The kettle was patented in 1891. A toaster followed two years later."
 _ANSWER: dict[str, Any] = {"text": "1891", "start": 27, "end": 31, "score": 0.93}
+_IN = {"sentence": "The kettle was patented in 1891."}
 _Text = Annotated[str, Field(json_schema_extra={"pattern": r"\S"})]
 _Texts = _Text | Annotated[list[_Text], Field(json_schema_extra={"minItems": 1})]
-_THRESHOLD_AND_ALWAYS: Any = {
-    "required": ["threshold", "always_answer"],
-    "properties": {"threshold": {"type": "number"}, "always_answer": {"const": True}},
-}
 
 
 class Request(BaseModel):
@@ -28,25 +25,18 @@ class _Options(Request):
 
     reader: Annotated[str | None, Field(description="By default the first one.")] = None
     n_best: Annotated[int, Field(ge=1, description="Number of candidates.")] = N_BEST
-    threshold: Annotated[
-        float | None,
-        Field(
-            ge=0,
-            le=1,
-            description="Abstain above this no-answer probability. Not with `always_answer`.",
-        ),
-    ] = None
+    min_confidence: Annotated[
+        Annotated[float, Field(ge=0, le=1)] | Literal["always", "balanced", "strict"],
+        Field(description="How sure the reader must be to answer, and not to abstain."),
+    ] = "balanced"
     unanswerable_share: Annotated[
         float | None,
-        Field(gt=0, lt=1, description="Share of the questions expected to have no answer."),
+        Field(ge=0, lt=1, description="Share of the questions expected to have no answer."),
     ] = None
     language: Annotated[
         str, Field(description="Of the texts, as a code such as es; empty: guessed.")
     ] = ""
     question_language: Annotated[str, Field(description="Of the question; empty: guessed.")] = ""
-    always_answer: Annotated[
-        bool, Field(description="The passage is taken to have an answer: never abstain.")
-    ] = False
 
 
 class AnswerRequest(_Options):
@@ -60,10 +50,9 @@ class AnswerRequest(_Options):
                     "question": ["When was the kettle patented?", "What followed?"],
                     "passage": _PASSAGE,
                     "n_best": 3,
-                    "threshold": 0.9,
+                    "min_confidence": "strict",
                 },
             ],
-            "not": _THRESHOLD_AND_ALWAYS,
         }
     )
     question: _Texts
@@ -79,7 +68,13 @@ class AnswerResponse(BaseModel):
                 {
                     "reader": "bundled",
                     "answers": [
-                        {**_ANSWER, "no_answer": 0.05, "abstained": False, "n_best": [_ANSWER]}
+                        {
+                            **_ANSWER,
+                            "no_answer": 0.05,
+                            "abstained": False,
+                            "n_best": [_ANSWER | _IN],
+                            "certainty": "sure",
+                        }
                     ],
                 }
             ]
@@ -105,7 +100,6 @@ class AskRequest(_Options):
                     "documents": [{"name": "kettle.txt", "text": _PASSAGE}],
                 }
             ],
-            "not": _THRESHOLD_AND_ALWAYS,
         }
     )
     question: _Text
@@ -134,6 +128,7 @@ class AskResponse(BaseModel):
     no_answer: Annotated[float, Field(description="Probability that there is no answer.")]
     abstained: bool
     unknown_language: str
+    certainty: Annotated[str, Field(description="sure, likely or unsure.")]
     candidates: Annotated[list[LocatedCandidate], Field(description="Best first.")]
     pieces: Annotated[int, Field(description="Of the documents.")]
     read: Annotated[int, Field(description="Pieces that the reader has read.")]
@@ -161,7 +156,6 @@ class ClassifyResponse(BaseModel):
 
 class ReaderMessage(BaseModel):
     name: str
-    no_answer_threshold: float
 
 
 class ClassifierMessage(BaseModel):
@@ -175,6 +169,7 @@ class ModelsResponse(BaseModel):
 
     readers: list[ReaderMessage]
     classifiers: list[ClassifierMessage]
+    levels: Annotated[dict[str, float], Field(description="Of `min_confidence`, by name.")]
     limits: dict[str, int | float]
     kinds: Annotated[
         dict[str, str], Field(description="Kinds of files for /text, by the ending of their names.")

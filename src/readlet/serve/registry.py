@@ -132,9 +132,8 @@ def options_of(asked: AnswerRequest | AskRequest, limits: Limits) -> AnswerOptio
     try:
         return AnswerOptions(
             n_best=asked.n_best,
-            threshold=asked.threshold,
+            min_confidence=asked.min_confidence,
             unanswerable_share=asked.unanswerable_share,
-            always_answer=asked.always_answer,
             language=asked.language,
             question_language=asked.question_language,
         )

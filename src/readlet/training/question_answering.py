@@ -58,6 +58,8 @@ class SpanEvaluator:
 
     def __call__(self) -> Scores:
         predictions = self.predictor.predict(self.dev.examples, self.dev.rows)
+        if self.scorer.can_abstain:
+            predictions = raw_no_answer(self.calibration, predictions)
         scores = SPANS.score(self.dev.examples, predictions).summary
         return scores | (softmax_statistics(self.scorer, self.dev) if self.track_softmax else {})
 

@@ -1,15 +1,14 @@
 """A reader as a component: questions and documents in, answers with their places out."""
 
 import math
-from collections.abc import Iterator
 from typing import Any
 
 from haystack import Document, component, default_from_dict, default_to_dict
 from haystack.dataclasses import ExtractedAnswer
 
-from readlet.inference.inputs import Answerer, AnswerOptions
+from readlet.inference.inputs import Answerer, AnswerOptions, MinConfidence
 from readlet.inference.reader import load_reader
-from readlet.types import Candidate, Prediction
+from readlet.types import Prediction
 
 
 @component
@@ -17,10 +16,10 @@ class ReadletReader:
     """Finds the answers to a query in documents, or finds that they are not there.
 
     `model` is a reader's folder, a name on the Hugging Face hub, `bundled` or `baseline`.
-    Documents in which the reader abstains are left out, unless `always_answer`. `top_k` answers are
-    returned, the best first, with at most `answers_per_document` of each document, which do not
-    overlap. With `no_answer` there is one more, without data: its score is the probability that all
-    others are wrong.
+    Documents in which the reader abstains are left out, unless `min_confidence` is `always`. The
+    `top_k` best answers are returned, with at most `answers_per_document` of each document, which
+    do not overlap. With `no_answer` there is one more, without data: its score is the probability
+    that all others are wrong.
     """
 
     def __init__(
@@ -29,16 +28,16 @@ class ReadletReader:
         *,
         top_k: int = 20,
         answers_per_document: int = 3,
-        threshold: float | None = None,
-        always_answer: bool = False,
+        min_confidence: MinConfidence = "balanced",
+        unanswerable_share: float | None = None,
         no_answer: bool = False,
         device: str = "auto",
     ) -> None:
         self.model = model
         self.top_k = top_k
         self.answers_per_document = answers_per_document
-        self.threshold = threshold
-        self.always_answer = always_answer
+        self.min_confidence = min_confidence
+        self.unanswerable_share = unanswerable_share
         self.no_answer = no_answer
         self.device = device
         self._reader: Answerer | None = None
@@ -54,8 +53,8 @@ class ReadletReader:
             model=self.model,
             top_k=self.top_k,
             answers_per_document=self.answers_per_document,
-            threshold=self.threshold,
-            always_answer=self.always_answer,
+            min_confidence=self.min_confidence,
+            unanswerable_share=self.unanswerable_share,
             no_answer=self.no_answer,
             device=self.device,
         )
@@ -82,8 +81,8 @@ class ReadletReader:
         read = [document for document in documents if (document.content or "").strip()]
         options = AnswerOptions(
             n_best=max(5, self.answers_per_document),
-            threshold=self.threshold,
-            always_answer=self.always_answer,
+            min_confidence=self.min_confidence,
+            unanswerable_share=self.unanswerable_share,
         )
         pairs = [(one, document.content or "") for one in asked for document in read]
         found = list(self._reader.answer_batch(pairs, options))
@@ -109,7 +108,7 @@ class ReadletReader:
             )
             for document, prediction in zip(documents, found, strict=True)
             if not prediction.abstained
-            for candidate in _apart(prediction, self.answers_per_document)
+            for candidate in prediction.n_best[: self.answers_per_document]
         ]
         ranked.sort(key=lambda answer: -answer.score)
         best = ranked[:top_k]
@@ -118,15 +117,6 @@ class ReadletReader:
             best.append(ExtractedAnswer(query=query, score=score))
             best.sort(key=lambda answer: -answer.score)
         return best
-
-
-def _apart(prediction: Prediction, most: int) -> Iterator[Candidate]:
-    """The best candidates that do not overlap."""
-    taken: list[Candidate] = []
-    for one in prediction.n_best:
-        if len(taken) < most and all(one.end <= t.start or t.end <= one.start for t in taken):
-            taken.append(one)
-            yield one
 
 
 def _page(document: Document, start: int) -> dict[str, int]:

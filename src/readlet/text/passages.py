@@ -1,0 +1,99 @@
+"""The parts of a passage: words, sentences, lines, paragraphs, cells of tables.
+
+An answer is made of whole words of one part. So "EUR 1,140" is one, and neither "EU" nor two cells
+of a table are.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from readlet.text.words import word_spans
+
+# Cells are separated by bars, tabs or wide gaps. A line ends a part, except for a line of running
+# text that was broken at a certain width: it is long, and the next one goes on in lower case.
+_CUT = re.compile(r"[ \t]*(?:\t|\||[ ]{2,}|(?P<line>\r?\n)\s*)[ \t]*")
+_LONG = 40  # characters of a line
+_MOST = 600  # on each side of a span; what is longer is no sentence, but a table or a log
+_SENTENCE_ENDS = re.compile(r"[.!?…]['\"”’»)\]]*\s+|[。！？]")
+# Punctuation that no answer begins or ends with; other signs, such as - or %, may belong to it.
+_NOT_FIRST, _NOT_LAST = frozenset(",;:!?)]}"), frozenset(",;:([{")
+
+Places = NDArray[np.int32]
+Numbers = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Outline:
+    """Where the answers of a passage may begin and end, in characters; each in order."""
+
+    starts: Numbers  # of words
+    ends: Numbers
+    parts: Numbers  # where a part begins, except for the first one
+
+    def may_begin(self, places: Places) -> NDArray[np.bool_]:
+        """Which of these places, (P, 2), begin with a word: (P,)."""
+        return _are_in(places[:, 0], self.starts)
+
+    def may_end(self, places: Places) -> NDArray[np.bool_]:
+        """Which of these places, (P, 2), end with a word: (P,)."""
+        return _are_in(places[:, 1], self.ends)
+
+    def part_of(self, places: Places) -> Numbers:
+        """The number of the part of the passage that each place is in: (P,)."""
+        return np.searchsorted(self.parts, places[:, 0], side="right")
+
+
+def _are_in(values: NDArray[Any], known: Numbers) -> NDArray[np.bool_]:
+    if not len(known):
+        return np.zeros(len(values), np.bool_)
+    at = np.searchsorted(known, values)  # (P,)
+    found: NDArray[np.bool_] = known[np.minimum(at, len(known) - 1)] == values
+    return found
+
+
+@lru_cache(maxsize=8)  # many questions are about the same passage
+def outline(text: str) -> Outline:
+    words = word_spans(text)
+    return Outline(
+        _numbers(start for start, _ in words if text[start] not in _NOT_FIRST),
+        _numbers(end for _, end in words if text[end - 1] not in _NOT_LAST),
+        _numbers(at for at, _ in _parts(text)),
+    )
+
+
+def _numbers(values: Iterable[int]) -> Numbers:
+    return np.fromiter(values, np.int64)
+
+
+def _parts(text: str) -> Iterator[tuple[int, bool]]:
+    """Where each part but the first one begins, and whether that is on a new line."""
+    for cut in _CUT.finditer(text):
+        start, end = cut.span()
+        is_line = cut["line"] is not None
+        goes_on = (
+            is_line
+            and text.count("\n", start, end) == 1
+            and start - text.rfind("\n", 0, start) > _LONG
+            and text[end : end + 1].islower()
+        )
+        if not goes_on:
+            yield end, is_line
+
+
+def sentence_span(text: str, start: int, end: int) -> tuple[int, int]:
+    """Where the sentence of a span stands, or its line of a list or table, without white space."""
+    before, after = max(start - _MOST, 0), end + _MOST
+    lines = [before + at for at, is_line in _parts(text[before:after]) if is_line]
+    first = max((at for at in lines if at <= start), default=before)
+    last = min((at for at in lines if at >= end), default=min(after, len(text)))
+    ends = [found.end() for found in _SENTENCE_ENDS.finditer(text, first, last)]
+    first = max((at for at in ends if at <= start), default=first)
+    last = min((at for at in ends if at >= end), default=last)
+    shown = text[first:last]
+    return last - len(shown.lstrip()), first + len(shown.rstrip())
