@@ -29,13 +29,12 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import NamedTuple
 
-from onnx_beside_weights import add_onnx_model
-
 from readlet.data import read_examples, write_examples
 from readlet.data.split import split
 from readlet.errors import ReadletError
 from readlet.evaluation.evaluation import Evaluation
 from readlet.evaluation.squad import score_questions, summary
+from readlet.export.beside_weights import add_onnx_model
 from readlet.inference.decoding import Predictor
 from readlet.inference.evaluate_questions import evaluate_questions, predict
 from readlet.inference.fit_calibration import calibrate

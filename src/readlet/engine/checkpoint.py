@@ -153,6 +153,12 @@ def _remove(path: Path) -> None:
     shutil.rmtree(path.rename(path.with_name(f".{path.name}.old")), ignore_errors=True)
 
 
+def remove_checkpoints(folder: Path) -> None:
+    """All of them: what was trained is finished."""
+    for path in [*checkpoints_in(folder), *drafts_in(folder)]:
+        shutil.rmtree(path, ignore_errors=True)
+
+
 def find_checkpoint(folder: Path) -> Path | None:
     """The newest complete checkpoint."""
     return max(checkpoints_in(folder), default=None)

@@ -12,7 +12,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import cycle
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -118,8 +118,6 @@ def calibrate(
     examples: Sequence[Example],
     rows: Rows,
     default: Calibration = UNCALIBRATED,
-    *,
-    no_answer: bool = True,
 ) -> Calibration:
     """Fit the confidence of answers on the answerable questions, and `no_answer` on all questions.
 
@@ -146,7 +144,7 @@ def calibrate(
     temperature, bias = fit_answers(shares, [correct[i] for i in answerable])
     of_answers = {"temperature": temperature, "answer_bias": bias, "questions": len(examples)}
     fitted = default.model_copy(update=of_answers)
-    if no_answer and predictor.scorer.can_abstain:
+    if predictor.scorer.can_abstain:
         fitted = _with_no_answer(fitted, predictor, examples, predictions, rows)
     counts = windows_of(rows, len(examples))
     after = [
@@ -204,6 +202,113 @@ def _fitted(
         "unanswerable_share": sum(unanswerable) / len(unanswerable),
     }
     return base.model_copy(update=of_no_answer)
+
+
+_PRIOR = 1.0  # standard deviation of the shifts, in log-odds
+_PRIOR_OF_FACTOR = 0.25  # of the factor, as a logarithm
+
+
+class Adaptation(NamedTuple):
+    """How the log-odds of a reader move on questions of another kind.
+
+    Few questions move them little: the values are the most probable ones, given normal priors
+    around the reader's own calibration, after it was moved to the share of unanswerable questions.
+    """
+
+    calibration: Calibration
+    factor: float  # of the log-odds of "no answer"
+    shift: float  # added to that
+    of_answers: float  # added to the log-odds of the best answer, given that there is one
+
+    def of(self, prediction: Prediction, level: float) -> Prediction:
+        """A prediction that was made with the calibration before."""
+        if not prediction.n_best:
+            return prediction
+        none = self.factor * logit(prediction.no_answer) + self.shift
+        shares = [_share(c.score, prediction) for c in prediction.n_best]
+        best = _probability(logit(shares[0]) + self.of_answers)
+        left = (1.0 - best) / (1.0 - shares[0]) if shares[0] < 1.0 else 0.0
+        candidates = [
+            replace(candidate, score=share)
+            for candidate, share in zip(
+                prediction.n_best, [best, *(left * share for share in shares[1:])], strict=True
+            )
+        ]
+        return Prediction.choose(candidates, _probability(none), level)
+
+
+def adapt(
+    start: Calibration, examples: Sequence[Example], predictions: Sequence[Prediction]
+) -> Adaptation:
+    """Fit the adaptation on predictions that were made with the calibration of the start.
+
+    The expected share of unanswerable questions is that of the examples. Where all of them have an
+    answer, nothing is known of it: then only the confidence of answers is fitted.
+    """
+    asked = [(e, p) for e, p in zip(examples, predictions, strict=True) if p.n_best]
+    unanswerable = np.array([not e.answers for e, _ in asked])  # (questions,)
+    fitted, factor, shift = start, 1.0, 0.0
+    if unanswerable.any():
+        share = (unanswerable.sum() + 0.5) / (len(unanswerable) + 1.0)
+        by_share = logit(share) - logit(start.unanswerable_share)
+        none = np.array([logit(p.no_answer) for _, p in asked]) + by_share  # (questions,)
+        factor, own = _most_probable(none, unanswerable)
+        shift = factor * by_share + own
+        fitted = start.model_copy(
+            update={
+                "no_answer_slope": factor * start.no_answer_slope,
+                "no_answer_bias": factor * start.no_answer_bias + shift,
+                "no_answer_windows": factor * start.no_answer_windows,
+                "unanswerable_share": float(share),
+            }
+        )
+    answered = [(e, p) for e, p in asked if e.answers]
+    bias = start.answer_bias
+    if answered:
+        odds = np.array([logit(_share(p.score, p)) for _, p in answered])
+        right = np.array([_best_is_right(p, e) for e, p in answered])  # (questions,)
+        bias = max(bias + _most_probable(odds, right, factor=False)[1], 0.0)
+    adapted = Adaptation(fitted, factor, shift, bias - start.answer_bias)
+    correct = [_best_is_right(p, e) for e, p in asked]
+    after = [adapted.of(p, 0.0).score for _, p in asked]
+    measured = {
+        "answer_bias": bias,
+        "questions": len(examples),
+        "error_before": expected_calibration_error([p.score for _, p in asked], correct),
+        "error_after": expected_calibration_error(after, correct),
+    }
+    return adapted._replace(calibration=fitted.model_copy(update=measured))
+
+
+def _most_probable(
+    odds: Doubles, truth: NDArray[Any], *, factor: bool = True
+) -> tuple[float, float]:
+    """The factor and the shift of log-odds that best predict what is true, given the priors."""
+    from scipy.optimize import minimize
+
+    def loss(values: Doubles) -> float:
+        log_factor, shift = values if factor else (0.0, values[0])
+        moved = np.exp(log_factor) * odds + shift  # (questions,)
+        prior = 0.5 * (shift / _PRIOR) ** 2 + 0.5 * (log_factor / _PRIOR_OF_FACTOR) ** 2
+        return float(np.sum(np.logaddexp(0.0, moved) - truth * moved) + prior)
+
+    found = minimize(loss, (0.0, 0.0) if factor else (0.0,)).x
+    return (math.exp(found[0]), float(found[1])) if factor else (1.0, float(found[0]))
+
+
+def _best_is_right(prediction: Prediction, example: Example) -> float:
+    """Whether the best candidate is right, given or not."""
+    best = prediction.n_best[0].text
+    return max((exact_match(best, gold.text) for gold in example.answers), default=0.0)
+
+
+def _share(score: float, prediction: Prediction) -> float:
+    """A candidate's probability, given that there is an answer."""
+    return score / max(1.0 - prediction.no_answer, 1e-300)
+
+
+def _probability(odds: float) -> float:
+    return float(_logistic(np.array(odds)))
 
 
 class _Evidence(NamedTuple):

@@ -162,8 +162,6 @@ def _reader_calibration(reader: "Reader") -> str:
     measured = _measured(fitted.error_before, fitted.error_after)
     if reader.scorer.can_abstain and fitted.questions and not fitted.has_fitted_no_answer:
         measured += f". The no-answer probability is not fitted: {TOO_FEW_OF_A_KIND}"
-    elif fitted.questions and reader.metrics.get("keeps_refusals"):
-        measured += ". The no-answer probability is that of the reader it started from"
     share = ""
     if fitted.has_fitted_no_answer:
         share = f" Probabilities hold where {fitted.unanswerable_share:.0%} have no answer."

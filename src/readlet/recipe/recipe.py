@@ -76,6 +76,9 @@ class Data(Section):
     """Fraction of the training contexts held out to fit the calibration."""
     calibration: Annotated[Name, SourceFile] = ""
     """File of questions to fit the calibration on; if given, nothing is held out."""
+    cross_validation: Annotated[int, Field(ge=0, le=100)] = 0
+    """Parts of a cross-validation, which fits the calibration and chooses the number of epochs
+    where a start reader is fine-tuned on fewer than 200 questions; 0: some are held out instead."""
     replay: Annotated[tuple[FileName, ...], SourceFile] = ()
     """Files of other questions, from which as many as those of data.train, at most, are drawn and
     trained on too: they keep a start reader from forgetting such questions."""

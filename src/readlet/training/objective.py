@@ -5,7 +5,7 @@ from typing import Any, Protocol, cast
 
 import torch
 from pydantic import BaseModel
-from torch import nn
+from torch import Tensor, nn
 
 from readlet.engine.weight_selection import Scores
 from readlet.errors import bad_input
@@ -80,3 +80,21 @@ def copy_weights(start: TrainedModel, scorer: TrainableScorer, *, strict: bool =
 
 def module_of(start: TrainedModel) -> nn.Module:
     return cast(TrainableScorer, start.scorer).module
+
+
+def weights_of(start: TrainedModel, scorer: TrainableScorer) -> dict[str, Tensor]:
+    """The initial weights that come from the start."""
+    known = module_of(start).state_dict().keys()
+    named = scorer.module.named_parameters()
+    return {name: weight.detach().clone() for name, weight in named if name in known}
+
+
+@torch.no_grad()
+def mix_in(module: nn.Module, before: dict[str, Tensor], share: float) -> None:
+    """Interpolate between the weights before and after fine-tuning (Wortsman et al. 2022, WiSE-FT).
+
+    `share` is the weight of those before: less is learned, but less is forgotten.
+    """
+    after = dict(module.named_parameters())
+    for name, weight in before.items():
+        after[name].lerp_(weight.to(after[name].device), share)

@@ -15,7 +15,7 @@ from readlet.evaluation.squad import SPANS, no_answer_area
 from readlet.evaluation.task import Task
 from readlet.inference.calibration import UNCALIBRATED, Calibration
 from readlet.inference.decoding import Predictor
-from readlet.inference.fit_calibration import TOO_FEW, TOO_FEW_OF_A_KIND, calibrate
+from readlet.inference.fit_calibration import TOO_FEW, TOO_FEW_OF_A_KIND, adapt, calibrate
 from readlet.inference.inputs import AnswerOptions, languages_of
 from readlet.inference.reader import Reader
 from readlet.models.family import SpanFamily, TrainableSpanScorer
@@ -43,9 +43,7 @@ class SpanEvaluator:
     dev: Part
     track_softmax: bool = False
     calibration: Calibration = UNCALIBRATED  # that of the start reader, if there is one
-    # Fitted on questions of one kind, the no-answer probability would fail on the kinds
-    # that the start reader knows.
-    keeps_no_answer: bool = False
+    adapts: bool = False  # the calibration is that of the start, moved to the held-out questions
     languages: tuple[str, ...] = ()  # those of the training passages
 
     @property
@@ -69,20 +67,20 @@ class SpanEvaluator:
         return replace(self, scorer=scorer, track_softmax=False, calibration=start.calibration)
 
     def fitted(self, held_out: Part) -> Fitted:
-        calibration = calibrate(
-            self.predictor,
-            held_out.examples,
-            held_out.rows,
-            self.calibration,
-            no_answer=not self.keeps_no_answer,
-        )
+        fault = ""
+        if self.adapts:
+            predictions = self.predictor.predict(held_out.examples, held_out.rows)
+            calibration = adapt(self.calibration, held_out.examples, predictions).calibration
+        else:
+            calibration = calibrate(
+                self.predictor, held_out.examples, held_out.rows, self.calibration
+            )
+            fault = unfitted(calibration, self.calibration, self.scorer.can_abstain)
         calibrated = replace(self.predictor, calibration=calibration)
         predictions = calibrated.predict(self.dev.examples, self.dev.rows)
-        wants_no_answer = self.scorer.can_abstain and not self.keeps_no_answer
-        fault = unfitted(calibration, self.calibration, wants_no_answer=wants_no_answer)
-        return Fitted(calibration, predictions, self._no_answer(calibration, predictions), fault)
+        return Fitted(calibration, predictions, self.no_answer(calibration, predictions), fault)
 
-    def _no_answer(
+    def no_answer(
         self, calibration: Calibration, predictions: Sequence[Prediction]
     ) -> dict[str, Any]:
         if not self.scorer.can_abstain:
@@ -97,8 +95,6 @@ class SpanEvaluator:
     def model(
         self, recipe: Recipe, calibration: Calibration, metrics: dict[str, Any], notice: str
     ) -> Reader:
-        if "start" in metrics:
-            metrics = metrics | {"keeps_refusals": self.keeps_no_answer}
         values = recipe.model_dump(mode="json")
         return Reader(self.scorer, values, calibration, metrics, notice, languages=self.languages)
 
@@ -195,7 +191,7 @@ class SpanObjective:
             data.dev,
             self.recipe.training.track_softmax,
             UNCALIBRATED if start is None else start.calibration,
-            keeps_no_answer=start is not None
+            adapts=start is not None
             and start.scorer.can_abstain
             and not self.recipe.data.calibration,
             languages=_languages(data, start),
@@ -239,11 +235,11 @@ def softmax_statistics(scorer: TrainableSpanScorer, part: Part) -> Scores:
     }
 
 
-def unfitted(fitted: Calibration, default: Calibration, *, wants_no_answer: bool) -> str:
+def unfitted(fitted: Calibration, default: Calibration, can_abstain: bool) -> str:
     """Why the calibration, or a part of it, was not fitted; empty if it was."""
     if not fitted.questions:
         return f"calibration not fitted: {TOO_FEW}"
     of_no_answer = (fitted.no_answer_slope, fitted.no_answer_bias)
-    if wants_no_answer and of_no_answer == (default.no_answer_slope, default.no_answer_bias):
+    if can_abstain and of_no_answer == (default.no_answer_slope, default.no_answer_bias):
         return f"no-answer probability not fitted: {TOO_FEW_OF_A_KIND}"
     return ""

@@ -15,7 +15,7 @@ from readlet.engine.loop import LOG
 from readlet.engine.processes import in_main, is_main_process
 from readlet.engine.weight_selection import BEST
 from readlet.errors import CannotResumeError, bad_input
-from readlet.inference.model_folder import BUNDLED, own_files, reader_files, reader_folder
+from readlet.inference.model_folder import BUNDLED, CONFIG, own_files, reader_files, reader_folder
 from readlet.recipe.recipe import Recipe, changed_fields, fields_with, names_in
 from readlet.storage.files import atomic_text, locked_folder
 from readlet.storage.overwrite import check_folder, make_folder, others
@@ -23,6 +23,8 @@ from readlet.storage.sections import SourceFile, SourceReader
 from readlet.storage.stored_files import own_json
 
 _RECIPE, DATA, NOTES = "recipe.json", "data.json", "notes.json"
+PART = "part"
+"""Of a cross-validation: the folder of the reader in work."""
 _ANOTHER = "give another --out"
 
 
@@ -93,7 +95,7 @@ def foreign_to_run(folder: Path) -> Iterator[Path]:
     """What is in the folder and is neither a run's, interrupted or not, nor its reader's."""
     own = own_files(folder)
     if is_run(folder):
-        own |= {_RECIPE, DATA, NOTES, LOG, BEST}
+        own |= {_RECIPE, DATA, NOTES, LOG, BEST, PART}
         own |= {path.name for path in (*checkpoints_in(folder), *drafts_in(folder))}
     return others(folder, own, {_RECIPE})
 
@@ -104,9 +106,14 @@ def is_run(folder: Path) -> bool:
     return all(isinstance(stored.get(part), dict) for part in ("data", "model", "training"))
 
 
+def is_finished(folder: Path) -> bool:
+    """Whether the run has ended: its model is there, and its checkpoints are gone."""
+    return is_run(folder) and CONFIG in own_files(folder) and find_checkpoint(folder) is None
+
+
 def _reject_used(folder: Path) -> None:
     is_trained = is_run(folder) and find_checkpoint(folder)
-    if is_trained or "config.json" in own_files(folder):
+    if is_trained or CONFIG in own_files(folder):
         remedy = f"continue with --resume, or {_ANOTHER}"
         raise bad_input(folder, "", "already contains a run", remedy)
 

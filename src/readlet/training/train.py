@@ -16,17 +16,19 @@ from typing import Any
 
 import torch
 from accelerate import Accelerator
-from torch import Tensor, nn
 
 from readlet.console import say
+from readlet.engine.checkpoint import remove_checkpoints
 from readlet.engine.loop import WITH_RESUME, Outcome, TrainingLoop
 from readlet.engine.processes import in_main, is_main_process, make_accelerator
 from readlet.engine.weight_selection import Evaluator, Scores
 from readlet.errors import FailedTrainingError, bad_input, memory_reported
 from readlet.evaluation.significance import difference_p
 from readlet.evaluation.task import Scored, Task
+from readlet.export.beside_weights import add_onnx_model
 from readlet.inference.classifier import Classifier
 from readlet.inference.reader import Reader
+from readlet.inference.slimming import slim
 from readlet.inference.trained_model import TrainedModel, default_batch_size
 from readlet.models.family import ClassFamily, SpanFamily, TrainableFamily, TrainableScorer
 from readlet.models.kinds import kind_named, trainable_family
@@ -48,9 +50,21 @@ from readlet.storage.sections import (
     SourceReader,
 )
 from readlet.training.classification import ClassObjective
-from readlet.training.objective import Objective, TaskEvaluator, module_of
-from readlet.training.question_answering import SpanObjective
-from readlet.training.run_folder import NOTES, check_data, check_run_folder, claimed_folder
+from readlet.training.cross_validation import (
+    CrossValidated,
+    cross_validate,
+    is_cross_validated,
+    whole,
+)
+from readlet.training.objective import Objective, TaskEvaluator, mix_in, weights_of
+from readlet.training.question_answering import SpanEvaluator, SpanObjective
+from readlet.training.run_folder import (
+    NOTES,
+    check_data,
+    check_run_folder,
+    claimed_folder,
+    is_finished,
+)
 from readlet.training.training_data import (
     RecentData,
     TrainingData,
@@ -99,11 +113,24 @@ def train_reader(recipe: Recipe, folder: str | Path, *, resume: bool = False) ->
     folder = Path(folder)
     data_files(recipe)
     in_main(make_accelerator(), lambda: check_run_folder(recipe, folder, resume=resume))
+    if resume and is_finished(folder):
+        say(f"{folder}: is finished; nothing to resume")
+        return _load(folder, recipe)
     model = train(recipe, folder, resume=resume).model
     if is_main_process():
+        if getattr(recipe.training, "stored", "") == "int8":
+            model = slim(model, stored="int8")
         model.write(folder)
+        if getattr(recipe.training, "stored", "") == "int8":
+            add_onnx_model(folder)
+        remove_checkpoints(folder)
     make_accelerator().wait_for_everyone()
     return model
+
+
+def _load(name: str | Path, recipe: Recipe) -> TrainedModel:
+    is_reader = kind_named(recipe.model.kind).task == "spans"
+    return (Reader.load if is_reader else Classifier.load)(name, device="cpu")
 
 
 def train(
@@ -135,25 +162,35 @@ def train(
         claimed_folder(recipe, folder, accelerator, resume=resume),
         memory_reported("lower training.batch_size", FailedTrainingError),
     ):
-        is_compiled = _compile_while_encoding(
-            family, recipe, accelerator, start, prepares=split is not None
-        )
-        with accelerator.main_process_first():  # the others find what it has cached
-            data = recent.find(recipe) or recent.add(recipe, prepare(recipe, start, split))
+        if crosses := is_cross_validated(recipe, start, split, accelerator):
+            assert split is not None
+            data = prepare(recipe, start, whole(split))
+        else:
+            is_compiled = _compile_while_encoding(
+                family, recipe, accelerator, start, prepares=split is not None
+            )
+            with accelerator.main_process_first():  # the others find what it has cached
+                data = recent.find(recipe) or recent.add(recipe, prepare(recipe, start, split))
         check_data(recipe, data.key, folder, resume=resume)
         scorer = build_scorer(recipe, data, start)
-        initial = weights_of(start, scorer) if start is not None else {}
-        if is_compiled:
-            family.compile(scorer)
         if accelerator.is_main_process:
             _report_notes(objective, data, scorer, folder)
             _report_idle(recipe)
             objective.report(data, scorer)
+        evaluator = objective.evaluator(data, scorer, default_batch_size(device.type))
+        if crosses:
+            assert isinstance(objective, SpanObjective)
+            assert isinstance(evaluator, SpanEvaluator)
+            assert split is not None
+            crossed = cross_validate(recipe, objective, split, evaluator, folder, accelerator)
+            return _finish(recipe, data, evaluator, Outcome(crossed.steps, 0), start, crossed)
+        initial = weights_of(start, scorer) if start is not None else {}
+        if is_compiled:
+            family.compile(scorer)
         learner = objective.learner(data, scorer, device)
         rows = data.train.rows
         size = _rows_per_batch(settings.batch_size, len(rows), accelerator.num_processes)
         batches = scorer.batches(rows, size, seed=settings.seed)
-        evaluator = objective.evaluator(data, scorer, default_batch_size(device.type))
         loop = TrainingLoop(
             learner,
             batches,
@@ -219,19 +256,24 @@ def _finish(
     evaluator: TaskEvaluator,
     outcome: Outcome,
     start: TrainedModel | None,
+    crossed: CrossValidated | None = None,
 ) -> Trained:
     """Calibrate the trained model on the held-out items, and score it on dev."""
     task, examples = evaluator.task, data.dev.examples
-    fitted = evaluator.fitted(data.held_out)
+    if crossed is None:
+        fitted = evaluator.fitted(data.held_out)
+    else:
+        assert isinstance(evaluator, SpanEvaluator)
+        fitted = crossed.fitted(evaluator, has_dev=bool(recipe.data.dev))
     if fitted.fault and is_main_process():
-        kept = "" if start is None else ", that of the start reader is kept"
         remedy = "raise data.held_out, or name a file in data.calibration"
         if recipe.data.calibration:
             remedy = f"add {task.noun} to data.calibration"
-        say(f"{fitted.fault}{kept}; {remedy}")
+        say(f"{fitted.fault}; {remedy}")
     scored = task.score(examples, fitted.predictions)
+    own = f"the {task.noun} themselves, cross-validated" if crossed else f"the held-out {task.noun}"
     metrics: dict[str, Any] = {
-        "dev_source": recipe.data.dev or recipe.data.calibration or f"the held-out {task.noun}",
+        "dev_source": recipe.data.dev or recipe.data.calibration or own,
         "dev": scored.summary,
         "steps": outcome.steps,
         "rollbacks": outcome.rollbacks,
@@ -286,9 +328,7 @@ def load_start(recipe: Recipe) -> tuple[TrainedModel | None, Recipe]:
     name = recipe.training.start
     if not name:
         return None, recipe
-    is_reader = kind_named(recipe.model.kind).task == "spans"
-    load = Reader.load if is_reader else Classifier.load
-    start: TrainedModel = load(name, device="cpu")  # training moves it
+    start = _load(name, recipe)  # on the CPU: training moves it
     before = recipe_of(start.recipe)
     recipe = _with_network_of(before, recipe)
     refuse_other_network(before, recipe)
@@ -325,24 +365,6 @@ def refuse_other_network(start: Recipe, recipe: Recipe) -> None:
         fault = f"that reader has another {', '.join(other)}"
         remedy = "set the same values in the recipe"
         raise bad_input(recipe.training.start, "training.start", fault, remedy)
-
-
-def weights_of(start: TrainedModel, scorer: TrainableScorer) -> dict[str, Tensor]:
-    """The initial weights that come from the start."""
-    known = module_of(start).state_dict().keys()
-    named = scorer.module.named_parameters()
-    return {name: weight.detach().clone() for name, weight in named if name in known}
-
-
-@torch.no_grad()
-def mix_in(module: nn.Module, before: dict[str, Tensor], share: float) -> None:
-    """Interpolate between the weights before and after fine-tuning (Wortsman et al. 2022, WiSE-FT).
-
-    `share` is the weight of those before: less is learned, but less is forgotten.
-    """
-    after = dict(module.named_parameters())
-    for name, weight in before.items():
-        after[name].lerp_(weight.to(after[name].device), share)
 
 
 def scores_before(

@@ -66,6 +66,10 @@ class FineTuning(Training):
 class EncoderTraining(FineTuning, SpanTraining):
     """How an encoder reader is trained."""
 
+    stored: Literal["float32", "int8"] = "float32"
+    """How the finished reader is stored: `int8` means matrices in eight bits and an ONNX model
+    beside them, for use without torch, like the bundled reader."""
+
 
 class EncoderRecipe(Recipe):
     """A complete training run of an encoder reader."""

@@ -1,6 +1,5 @@
 """An ONNX model in the reader's own folder: one set of weights, two ways to compute."""
 
-import importlib
 import json
 import shutil
 import subprocess
@@ -12,6 +11,7 @@ import numpy as np
 import pytest
 
 from readlet.errors import ReadletError
+from readlet.export.beside_weights import add_onnx_model
 from readlet.inference.reader import Reader
 from readlet.inference.slimming import slim
 from readlet.inference.trained_model import needs_torch
@@ -22,13 +22,6 @@ pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
 LAMP = "The lamp at Cape Wick was lit by Ada Brook in 1881. Fishermen paid for its oil."
 PAIRS = [("Who lit the lamp?", LAMP), ("Who paid?", " ".join([LAMP] * 6)), ("Who?", " \n ")]
-
-
-def add_onnx_model(folder: Path) -> float:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(Path(__file__).parents[2] / "benchmarks"))
-        script = importlib.import_module("onnx_beside_weights")
-    return script.add_onnx_model(folder)  # type: ignore[no-any-return]
 
 
 @pytest.fixture(autouse=True)
