@@ -74,46 +74,31 @@ def test_replayed_questions_are_trained_on_and_never_held_out(
     assert len({e.id for e in mixed.train}) == len(mixed.train)
 
 
-def test_too_few_questions_to_calibrate_on(
-    finetune: Callable[..., Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_the_share_is_that_of_the_questions(
+    random_reader: Build, short_corpus: Path, tmp_path: Path
 ) -> None:
-    reader = train_reader(finetune(), tmp_path / "run", resume=False)
-    kept = {"questions": 0, "error_before": None, "error_after": None}
-    assert reader.calibration == KEPT.model_copy(update=kept)
-    printed = capsys.readouterr().err
-    assert "answerable questions, that of the start reader is kept; raise data.held_out" in printed
-    assert "training questions may be too few to teach a reader anything; give 50" in printed
-    card = (tmp_path / "run" / "README.md").read_text("utf-8")
-    assert "that of the reader it started from: temperature 1.300" in card
-
-
-@pytest.mark.parametrize("given", [False, True])
-def test_refusals_are_those_of_the_start_unless_a_file_is_given(
-    random_reader: Build,
-    short_corpus: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    given: bool,
-) -> None:
-    """Of one kind of questions only: they would not do for the kinds that the start knows."""
-    monkeypatch.setattr("readlet.inference.fit_calibration.MIN_QUESTIONS", 5)
+    """Of questions that all have an answer nothing is learned about those that have none."""
     examples = list(read_examples(short_corpus))
-    write_examples(data := tmp_path / "data.jsonl", examples)
     reader = random_reader(*(e.context for e in examples), null=True)
     reader.calibration = KEPT
     reader.save(tmp_path / "start")
-    changes = ["data.max_context=24", "data.overlap=8", "data.max_question=12"]
-    changes += [f"data.train={data}", "data.held_out=0.49", "training.epochs=1"]
-    changes += ["training.batch_size=64"]
-    changes += [f"training.start={tmp_path / 'start'}", f"data.calibration={data if given else ''}"]
-    made = train_reader(load_recipe("finetune-qacnn", changes), tmp_path / "run", resume=False)
-    refusals = ("no_answer_slope", "no_answer_bias")
-    kept = [getattr(made.calibration, name) == getattr(KEPT, name) for name in refusals]
-    assert kept == [not given] * 2
-    card = (tmp_path / "run" / "README.md").read_text("utf-8")
-    statement = "The no-answer probability is that of the reader it started from"
-    assert (statement in card) is not given
-    assert made.calibration.temperature != KEPT.temperature  # of these there were enough
+    found = {}
+    for name, chosen in (("all", examples), ("answerable", [e for e in examples if e.answers])):
+        write_examples(data := tmp_path / f"{name}.jsonl", chosen)
+        changes = ["data.max_context=24", "data.overlap=8", "data.max_question=12"]
+        changes += [f"data.train={data}", "data.held_out=0.4", "training.epochs=1"]
+        changes += ["training.batch_size=64", f"training.start={tmp_path / 'start'}"]
+        recipe = load_recipe("finetune-qacnn", changes)
+        held_out = read_split(recipe).held_out
+        made = train_reader(recipe, tmp_path / name, resume=False).calibration
+        found[name] = made, sum(not e.answers for e in held_out) / len(held_out)
+    calibration, share = found["all"]
+    assert calibration.unanswerable_share == pytest.approx(share, abs=0.05)
+    assert calibration.no_answer_bias != KEPT.no_answer_bias
+    kept, _ = found["answerable"]
+    assert kept.unanswerable_share == KEPT.unanswerable_share
+    assert kept.no_answer_bias == KEPT.no_answer_bias
+    assert kept.temperature == KEPT.temperature
 
 
 def test_it_still_refuses_without_unanswerable_questions(
