@@ -63,7 +63,7 @@ def bm25(texts: list[str], question: str) -> list[float]:
 def test_scores_are_those_of_the_formula(texts: list[list[str]], question: list[str]) -> None:
     joined = [" ".join(text) for text in texts]
     expected = bm25(joined, " ".join(question)) if texts else []
-    got = BM25([words(text) for text in joined]).scores(" ".join(question))
+    got = BM25([words(text) for text in joined]).scores(words(" ".join(question)))
     assert np.allclose(got, expected, rtol=1e-12, atol=1e-12)
 
 
@@ -133,6 +133,18 @@ def test_a_sure_answer_of_an_irrelevant_document_counts_for_nothing() -> None:
     assert (alone.prediction.score, alone.prediction.no_answer) == (0, 1)
 
 
+def test_relevance_counts_the_words_that_no_document_has() -> None:
+    """The most relevant document is not relevant for that."""
+    passages = ["kiln 0.9", "bell 0.9"]
+    asked, other = (
+        answer_any(Scripted(), question, passages)[0].prediction
+        for question in ("Which kiln?", "Which kiln broke whose coffee machine yesterday?")
+    )
+    assert not asked.abstained
+    assert other.no_answer > asked.no_answer
+    assert other.abstained
+
+
 def test_evidence_and_relevance_raise_an_answer() -> None:
     def score(*passages: str) -> float:
         found = answer_any(Scripted(), "Which kiln is old?", list(passages))
@@ -177,7 +189,7 @@ class Scripted:
 
     name = "scripted"
     takes_unanswerable_share = True
-    document_odds = DocumentOdds(relevance=1.0, evidence=1.0, bias=0.0, threshold=0.6)
+    document_odds = DocumentOdds(relevance=1.0, evidence=1.0, bias=0.0)
 
     def __init__(self) -> None:
         self.read: list[str] = []
@@ -205,9 +217,9 @@ def place_of(best: Candidate) -> tuple[str, int, int]:
 REFUSAL = Prediction.choose((), 1.0, 0.0)
 
 
-def test_best_first_and_nothing_where_none_is_likelier_than_the_threshold() -> None:
+def test_best_first_and_nothing_where_none_is_likely_enough() -> None:
     passages = ["kiln 0.4", "nothing", "kiln 0.9", "0.6", "kiln kiln 0.4", "kiln 0.1"]
-    found = answer_any(Scripted(), "Which kiln?", passages)
+    found = answer_any(Scripted(), "Kiln?", passages)
     assert [one.passage for one in found] == [2, 4, 0, 5, 1, 3]  # 4 is more relevant than 0
     assert not any(one.prediction.abstained for one in found if one.best)
     assert found[0].relevance > found[-1].relevance == 0

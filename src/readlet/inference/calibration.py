@@ -27,9 +27,9 @@ class DocumentOdds(BaseModel):
     """How the pieces of many documents share one probability with "none of them".
 
     The odds that a piece has the answer, against "none of them", are a product of powers: of its
-    relevance beside that of the most relevant piece, and of the reader's own odds that it has an
-    answer. It is the conditional logit model (McFadden 1974) of the choice of a piece. A piece
-    without a word of the question has odds of 0, whatever the reader makes of it.
+    relevance to the question, and of the reader's own odds that it has an answer. It is the
+    conditional logit model (McFadden 1974) of the choice of a piece. A piece without a word of the
+    question has odds of 0, whatever the reader makes of it.
 
     `benchmarks/documents.py` fits it. The defaults are those of the bundled reader.
     """
@@ -37,13 +37,11 @@ class DocumentOdds(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
     relevance: Annotated[float, Field(gt=0.0, le=100.0)] = 0.5
-    """The power of a piece's relevance, between 0 and 1."""
+    """The power of a piece's relevance (`BM25.relevance`)."""
     evidence: Annotated[float, Field(ge=0.0, le=100.0)] = 1.8
     """The power of the reader's odds."""
     bias: Annotated[float, Field(ge=-100.0, le=100.0)] = -3.0
     """The logarithm of the odds where both are 1."""
-    threshold: Annotated[float, Field(ge=0.0, le=1.0)] = 0.7
-    """Above this probability of "none of them" no answer is given."""
     unanswerable_share: Annotated[float, Field(gt=0, lt=1)] = 0.5
     """The share of questions that no document answers, in what it was fitted on."""
 

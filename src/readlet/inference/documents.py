@@ -15,6 +15,7 @@ from readlet.inference.calibration import logit
 from readlet.inference.document_text import DocumentText
 from readlet.inference.inputs import DEFAULTS, MAX_PASSAGES, Answerer, AnswerOptions
 from readlet.inference.retrieval import BM25, pieces
+from readlet.text.words import words
 from readlet.types import Candidate, Example, Prediction
 
 Key = int | str
@@ -31,12 +32,24 @@ class Found:
     passage: Key  # the number of the document in the sequence, or its name in the mapping
     # `no_answer` is the probability that none of the pieces has an answer.
     prediction: Prediction
-    relevance: float  # BM25 of the piece that was read: 0 if it shares no word with the question
+    # Of the piece that was read: 0 if it shares no word with the question, see `BM25.relevance`.
+    relevance: float
 
     @property
     def best(self) -> Candidate | None:
         """The best candidate, also where the reader abstains."""
         return next(iter(self.prediction.n_best), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A piece that was read, and the reader's prediction for it alone, with the piece's offsets."""
+
+    document: Key
+    start: int  # of the piece in the document
+    end: int
+    relevance: float
+    prediction: Prediction
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +119,39 @@ class Documents:
         Limits: an answer in a piece that is not read is not found; the first step compares words,
         so a question in other words, or in another language than the documents, may miss it.
         """
+        read = self.read(reader, question, options, max_passages=max_passages)
+        shares, none = _shares(reader, read, options)
+        found = [
+            Found(
+                piece.document, _shared(piece.prediction, share, none, piece.start), piece.relevance
+            )
+            for piece, share in zip(read, shares, strict=True)
+        ]
+        found.sort(key=lambda one: -one.prediction.score)  # stable: then in the order of relevance
+        if found:
+            best = found[0].prediction
+            is_given = best.score >= options.level * (best.score + best.no_answer)
+            if not reader.takes_unanswerable_share:  # nor has it probabilities to compare
+                is_given |= any(not piece.prediction.abstained for piece in read)
+            limit = 1.0 if is_given else -1.0
+            found = [replace(one, prediction=one.prediction.at_threshold(limit)) for one in found]
+        distinct: dict[tuple[Key, str], Found] = {}
+        for one in found:
+            distinct.setdefault((one.passage, one.best.text if one.best else ""), one)
+        return list(distinct.values())
+
+    def read(
+        self,
+        reader: Answerer,
+        question: str,
+        options: AnswerOptions = DEFAULTS,
+        *,
+        max_passages: int = MAX_PASSAGES,
+    ) -> list[Evidence]:
+        """The most relevant pieces, each with what the reader makes of it alone."""
         if max_passages < 1:
             raise ReadletError(f"max_passages: {max_passages}; must be at least 1")
-        relevance = self._index.scores(question)
+        relevance = self._index.relevance(words(question))
         chosen = np.argsort(-relevance, kind="stable")[:max_passages].tolist()
         places = [self._places[number] for number in chosen]
         asked = [
@@ -116,26 +159,16 @@ class Documents:
         ]
         # What a piece is evidence for does not depend on how often questions have no answer.
         alone = options.changed(min_confidence="balanced", unanswerable_share=None)
-        read = list(reader.answer_batch(asked, alone))
-        shares, none = _shares(reader, relevance[chosen].tolist(), read, options)
-        found = [
-            Found(place.document, _shared(one, share, none, place.start), weight)
-            for place, one, share, weight in zip(
-                places, read, shares, relevance[chosen].tolist(), strict=True
+        return [
+            Evidence(place.document, place.start, place.end, weight, prediction)
+            for place, weight, prediction in zip(
+                places, relevance[chosen].tolist(), reader.answer_batch(asked, alone), strict=True
             )
         ]
-        found.sort(key=lambda one: -one.prediction.score)  # stable: then in the order of relevance
-        if found:
-            limit = _threshold(reader, found[0].prediction, options)
-            found = [replace(one, prediction=one.prediction.at_threshold(limit)) for one in found]
-        distinct: dict[tuple[Key, str], Found] = {}
-        for one in found:
-            distinct.setdefault((one.passage, one.best.text if one.best else ""), one)
-        return list(distinct.values())
 
 
 def _shares(
-    reader: Answerer, relevance: list[float], read: Sequence[Prediction], options: AnswerOptions
+    reader: Answerer, read: Sequence[Evidence], options: AnswerOptions
 ) -> tuple[list[float], float]:
     """The probabilities that each piece has the answer, and that none has."""
     odds, shift = reader.document_odds, 0.0
@@ -144,21 +177,12 @@ def _shares(
             fault = f"unanswerable-share: {reader.name} has no probabilities to move"
             raise ReadletError(f"{fault}; leave it out")
         shift = logit(options.unanswerable_share) - logit(odds.unanswerable_share)
-    most = max(relevance, default=0.0)
-    relative = [score / most if most > 0.0 else 0.0 for score in relevance]
-    shares, none = odds.shares(relative, [one.no_answer for one in read], shift=shift)
+    weights, doubts = [one.relevance for one in read], [one.prediction.no_answer for one in read]
+    shares, none = odds.shares(weights, doubts, shift=shift)
     if options.unanswerable_share != 0.0:
         return shares, none
     total = sum(shares)
     return [share / total for share in shares] if total else shares, 0.0
-
-
-def _threshold(reader: Answerer, best: Prediction, options: AnswerOptions) -> float:
-    """The probability of "none of them" above which the reader abstains."""
-    if options.min_confidence == "balanced":
-        return reader.document_odds.threshold
-    is_given = best.score >= options.level * (best.score + best.no_answer)
-    return 1.0 if is_given else -1.0
 
 
 def _shared(one: Prediction, share: float, none: float, by: int) -> Prediction:

@@ -223,7 +223,7 @@ class Answerer(Protocol):
         """How its answers of many documents compare; here by Bayes' rule, with nothing fitted."""
         from readlet.inference.calibration import DocumentOdds
 
-        return DocumentOdds(relevance=1.0, evidence=1.0, bias=0.0, threshold=0.5)
+        return DocumentOdds(relevance=1.0, evidence=1.0, bias=0.0)
 
     def answer_batch(
         self,

@@ -4,14 +4,14 @@ Long documents in pieces that are found and read on their own, with their offset
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from readlet.text.word_features import plain
-from readlet.text.words import SENTENCE_ENDS, word_spans, words
+from readlet.text.words import SENTENCE_ENDS, word_spans
 
 _K1, _B = 1.2, 0.75  # saturation of repeated words, and how much long texts are discounted
 _STEM = 6  # letters: "invented" and "inventor" are one term, in any language
@@ -20,8 +20,14 @@ _STEM = 6  # letters: "invented" and "inventor" are one term, in any language
 class BM25:
     """An inverted index: for every term the texts that contain it, and how often."""
 
-    def __init__(self, texts: Iterable[Sequence[str]]) -> None:
-        """Texts are given as their words; they are read once, one at a time."""
+    def __init__(
+        self, texts: Iterable[Sequence[str]], term_of: Callable[[str], str] | None = None
+    ) -> None:
+        """Texts are given as their words; they are read once, one at a time.
+
+        `term_of` gives the term that a word is counted as, or an empty string.
+        """
+        self._term_of = term_of or _key
         self._forms: dict[str, int] = {}
         self._terms: dict[str, int] = {}
         numbers = [np.empty(0, np.int32), *map(self._numbers, texts)]
@@ -36,16 +42,35 @@ class BM25:
         # (terms + 1,) the first posting of each term
         self._first = np.searchsorted(pairs, np.arange(len(self._terms) + 1) * count)
 
-    def scores(self, question: str) -> NDArray[np.float64]:
-        """The score of every text; 0 for one that shares no word with the question."""
+    def scores(self, asked: Sequence[str]) -> NDArray[np.float64]:
+        """The score of every text for the words of a question; 0 for one that has none of them."""
         scores = np.zeros(len(self._discount))  # (N,)
-        keys = dict.fromkeys(_key(word) for word in words(question))
-        for term in (self._terms[key] for key in keys if key in self._terms):
-            postings = slice(self._first[term], self._first[term + 1])
-            texts, counts = self._texts[postings], self._counts[postings]  # (n,)
-            rarity = np.log1p((len(scores) - len(texts) + 0.5) / (len(texts) + 0.5))
+        for term in self._distinct(asked):
+            texts, counts = self._postings(term)
+            rarity = self._rarity(len(texts))
             scores[texts] += rarity * counts * (_K1 + 1) / (counts + self._discount[texts])
         return scores
+
+    def relevance(self, asked: Sequence[str]) -> NDArray[np.float64]:
+        """The scores as shares of that of a text of mean length that has each word once.
+
+        Words that no text has count too: a question about something else is not relevant to any.
+        """
+        best = sum(self._rarity(len(self._postings(term)[0])) for term in self._distinct(asked))
+        return self.scores(asked) / max(best, 1e-9)
+
+    def _distinct(self, asked: Sequence[str]) -> list[str]:
+        return list(dict.fromkeys(term for word in asked if (term := self._term_of(word))))
+
+    def _postings(self, term: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The texts that have a term, and how often: (n,) each."""
+        number = self._terms.get(term)
+        places = slice(0, 0) if number is None else slice(*self._first[number : number + 2])
+        return self._texts[places], self._counts[places]
+
+    def _rarity(self, texts: int) -> float:
+        """The weight of a term that so many texts have."""
+        return float(np.log1p((len(self._discount) - texts + 0.5) / (texts + 0.5)))
 
     def _numbers(self, text: Sequence[str]) -> NDArray[np.int32]:
         """The terms of a text; -1, a sign, is left out."""
@@ -54,7 +79,7 @@ class BM25:
         return np.array([number for number in found if number >= 0], np.int32)
 
     def _number(self, form: str) -> int:
-        key = _key(form)
+        key = self._term_of(form)
         self._forms[form] = self._terms.setdefault(key, len(self._terms)) if key else -1
         return self._forms[form]
 
