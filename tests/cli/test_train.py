@@ -167,7 +167,7 @@ def test_two_processes_equal_one_with_the_double_batch(
     for line, other in zip(lines, others, strict=True):
         for key in ("loss", "exact", "f1"):
             assert line.get(key) == pytest.approx(other.get(key), abs=1e-4)
-    assert checkpoints(two) == [15]
+    assert checkpoints(two) == []  # of no use once it has finished
     assert Reader.load(two).metrics["steps"] == 15
 
 

@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from readlet.errors import ReadletError
+from readlet.inference import document_files
 from readlet.inference.document_files import document_text, read_bytes, read_documents
+from readlet.inference.document_index import DocumentIndex
 from readlet.inference.document_text import DocumentText, Part
 from readlet.inference.office_files import office_parts
 from readlet.inference.pdf_text import joined_lines, pdf_parts, without_running_heads
@@ -205,3 +207,43 @@ def test_a_folder_is_read_with_guessed_encodings_and_reasons(tmp_path: Path) -> 
     assert read.guessed == [f"{tmp_path / 'old.txt'}: read as cp1252"]
     assert [Path(line.split(":")[0]).name for line in read.unreadable] == ["bad.xlsx"]
     assert read.others == 1
+
+
+def test_an_index_follows_the_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("READLET_CACHE", str(tmp_path / "cache"))
+    folder = tmp_path / "documents"
+    folder.mkdir()
+    (folder / "kiln.md").write_text("# Kiln\n\nAda Brook built it.")
+    (folder / "mill.txt").write_text("The mill burned down.")
+    first = read_documents([str(folder)], keep=True)
+    again = read_documents([str(folder)])
+    assert again.documents == first.documents
+    opened: list[str] = []
+    read = document_files.read_document
+
+    def noted(name: str, encoding: str = "") -> DocumentText:
+        opened.append(Path(name).name)
+        return read(name, encoding)
+
+    monkeypatch.setattr(document_files, "read_document", noted)
+    read_documents([str(folder)])
+    assert opened == []
+    (folder / "mill.txt").write_text("The mill was rebuilt in 1910.")
+    (folder / "kiln.md").unlink()
+    (folder / "new.txt").write_text("A new text.")
+    changed = read_documents([str(folder)])
+    assert opened == ["mill.txt", "new.txt"]
+    assert list(changed.texts.values()) == ["The mill was rebuilt in 1910.", "A new text."]
+    kept = DocumentIndex.of(str(folder))
+    assert {Path(name).name for name in kept.files} == {"mill.txt", "new.txt"}
+    kept.path.write_bytes(b"damaged")  # it is made again
+    assert read_documents([str(folder)]).documents == changed.documents
+
+
+def test_a_folder_without_an_index_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("READLET_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "kiln.txt").write_text("Ada Brook built it.")
+    read_documents([str(tmp_path)])
+    assert not (tmp_path / "cache").exists()

@@ -21,8 +21,11 @@ def recipe(small_training: list[str]) -> Recipe:
 
 @pytest.fixture(scope="module")
 def finished(recipe: Recipe, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """With its last checkpoint, as if it had been killed before that was removed."""
     folder = tmp_path_factory.mktemp("runs") / "finished"
-    train_reader(recipe, folder, resume=False)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("readlet.training.train.remove_checkpoints", lambda folder: None)
+        train_reader(recipe, folder, resume=False)
     return folder
 
 

@@ -162,6 +162,7 @@ def test_changed_data_is_noticed(
     folder, reader, seen = learned
     other = tmp_path / "run"
     shutil.copytree(folder, other)
+    (other / "config.json").unlink()  # it is not finished
     train = Path(recipe_of(reader.recipe).data.train[0])
     before = train.read_bytes()
     write_examples(train, seen[:-1])

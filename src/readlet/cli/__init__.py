@@ -24,6 +24,7 @@ _OF_TRAINING = ("torch", "transformers", "accelerate", "scipy")
 _MODULES = {
     "demo": "demo",
     "ask": "ask",
+    "index": "index",
     "inspect": "inspect",
     "evaluate": "evaluate",
     "predict": "predict",

@@ -14,6 +14,7 @@ from typing import Any, Literal, get_args
 
 from readlet.console import track
 from readlet.errors import EncodingError, ReadletError, bad_input, shortened
+from readlet.inference.document_index import DocumentIndex
 from readlet.inference.document_text import DocumentText, Part, loaded, markdown_text
 from readlet.inference.html_text import declared_encoding, html_parts
 from readlet.processes import Job
@@ -184,25 +185,40 @@ def read_document(path: str, encoding: str = "") -> DocumentText:
     return read_bytes(data, kind, source=source, encoding=encoding, guess=True)
 
 
-def read_documents(paths: Iterable[str], encoding: str = "") -> DocumentFiles:
+def read_documents(
+    paths: Iterable[str], encoding: str = "", *, keep: bool = False
+) -> DocumentFiles:
     """Files, and those below folders whose endings are known; one that is named twice counts once.
 
     A file that cannot be read, is empty or is not text is left out and listed. A path that does not
-    exist is an error.
+    exist is an error. Of a folder with an index only what has changed is read, and with `keep` an
+    index is made.
     """
     check_encoding(encoding)
     read = DocumentFiles()
-    named: dict[str, str] = {}  # by real path
+    named: dict[str, tuple[str, DocumentIndex | None]] = {}  # by real path
     for path in paths:
         if path != STANDARD_INPUT and not os.path.lexists(path):
             raise bad_input(path, "", "no such file or folder", "check the path")
+        index = DocumentIndex.of(path) if os.path.isdir(path) else None
+        if index is not None and not keep and not index.exists:
+            index = None
         for name in _files_of(path, read):
-            named.setdefault(os.path.realpath(name) if name != STANDARD_INPUT else name, name)
-    for name in track(named.values(), len(named), "reading"):
-        try:
-            read.documents[name] = read_document(name, encoding)
-        except ReadletError as error:
-            read.unreadable.append(str(error).rpartition("; ")[0])
+            real = os.path.realpath(name) if name != STANDARD_INPUT else name
+            named.setdefault(real, (name, index))
+    try:
+        for name, index in track(named.values(), len(named), "reading"):
+            try:
+                read.documents[name] = (
+                    index.read(name, encoding, read_document)
+                    if index is not None
+                    else read_document(name, encoding)
+                )
+            except ReadletError as error:
+                read.unreadable.append(str(error).rpartition("; ")[0])
+    finally:  # an interrupted call has read something too
+        for index in {id(index): index for _, index in named.values() if index}.values():
+            index.save({name for name, own in named.values() if own is index})
     if not read.documents:
         raise _nothing(read)
     return read

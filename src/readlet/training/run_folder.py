@@ -106,9 +106,12 @@ def is_run(folder: Path) -> bool:
     return all(isinstance(stored.get(part), dict) for part in ("data", "model", "training"))
 
 
-def is_finished(folder: Path) -> bool:
-    """Whether the run has ended: its model is there, and its checkpoints are gone."""
-    return is_run(folder) and CONFIG in own_files(folder) and find_checkpoint(folder) is None
+def is_finished(recipe: Recipe, folder: Path) -> bool:
+    """Whether this run has ended: its model is there, and its checkpoints are gone."""
+    if not (is_run(folder) and CONFIG in own_files(folder) and find_checkpoint(folder) is None):
+        return False
+    _reject_other_recipe(recipe, folder)
+    return True
 
 
 def _reject_used(folder: Path) -> None:
