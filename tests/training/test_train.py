@@ -13,6 +13,7 @@ from readlet.engine.loop import TrainingLoop
 from readlet.errors import FailedTrainingError, ReadletError
 from readlet.inference.calibration import Calibration
 from readlet.inference.fit_calibration import MIN_QUESTIONS
+from readlet.inference.model_folder import own_files
 from readlet.inference.reader import Reader
 from readlet.models.qacnn.recipe import QacnnRecipe
 from readlet.models.recipe_files import load_recipe, recipe_of
@@ -162,7 +163,8 @@ def test_changed_data_is_noticed(
     folder, reader, seen = learned
     other = tmp_path / "run"
     shutil.copytree(folder, other)
-    (other / "config.json").unlink()  # it is not finished
+    for name in own_files(other):  # it is not finished
+        (other / name).unlink()
     train = Path(recipe_of(reader.recipe).data.train[0])
     before = train.read_bytes()
     write_examples(train, seen[:-1])

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -106,11 +106,11 @@ def is_run(folder: Path) -> bool:
     return all(isinstance(stored.get(part), dict) for part in ("data", "model", "training"))
 
 
-def is_finished(recipe: Recipe, folder: Path) -> bool:
+def is_finished(folder: Path, recipe: Callable[[], Recipe]) -> bool:
     """Whether this run has ended: its model is there, and its checkpoints are gone."""
     if not (is_run(folder) and CONFIG in own_files(folder) and find_checkpoint(folder) is None):
         return False
-    _reject_other_recipe(recipe, folder)
+    _reject_other_recipe(recipe(), folder)
     return True
 
 

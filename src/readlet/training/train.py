@@ -113,7 +113,7 @@ def train_reader(recipe: Recipe, folder: str | Path, *, resume: bool = False) ->
     folder = Path(folder)
     data_files(recipe)
     in_main(make_accelerator(), lambda: check_run_folder(recipe, folder, resume=resume))
-    if resume and is_finished(recipe, folder):
+    if resume and is_finished(folder, lambda: load_start(recipe)[1]):
         say(f"{folder}: is finished; nothing to resume")
         return _load(folder, recipe)
     model = train(recipe, folder, resume=resume).model
