@@ -294,6 +294,6 @@ def test_another_teacher_is_noticed_when_resuming(
     with (tmp_path / "old" / "vocabulary.json").open("a") as stream:
         stream.write(" ")
     for name in own_files(tmp_path / "out"):  # it is not finished
-        (tmp_path / "out" / name).unlink()
+        (tmp_path / "out" / name).unlink(missing_ok=True)
     with pytest.raises(ReadletError, match="or the start or teacher reader"):
         train_reader(load_recipe("tiny", changes), tmp_path / "out", resume=True)
