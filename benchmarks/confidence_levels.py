@@ -1,11 +1,11 @@
 """What each level of `--min-confidence` costs, and which criterion orders answers best.
 
-    python benchmarks/confidence_levels.py --squad FOLDER [--reader bundled] [--questions 300] \
-        [--test cs224n-dev-v2.0.json.gz]
+    python benchmarks/confidence_levels.py --held runs/further/squad-held.json.gz \\
+        [--reader bundled] [--questions 300] [--test cs224n-dev-v2.0.json.gz]
 
-Levels are chosen on `bundled:kinds-dev` and `bundled:kinds-train`, and on questions of SQuAD's
-train set, with those of SQuAD 2.0 that have no answer; `bundled:kinds-test` and `--test` are only
-reported. Each question is answered once: levels and criteria only order the answers.
+Levels are chosen on `bundled:kinds-dev` and on questions of articles that the reader was not
+trained on, half of them unanswerable; `bundled:kinds-test` and `--test` are only reported. Each
+question is answered once: levels and criteria only order the answers.
 """
 
 import argparse
@@ -77,28 +77,23 @@ def abstained_at(found: Answers, values: Values, lost: float) -> float:
     return found.row(values >= max(allowed))[2]
 
 
-def sets(squad: Path, count: int) -> dict[str, list[Example]]:
-    draw = random.Random(0)
-    without = list(read_examples(str(squad / "unanswerable-train-v2.0.json.gz")))
-    contexts = {example.context for example in without}
-    every = read_examples(str(squad / "train-v1.1.json.gz"))
-    with_answer = [example for example in every if example.context in contexts]
-    found = {name: list(read_examples(f"bundled:{name}")) for name in ("kinds-dev", "kinds-train")}
-    found["kinds-train"] = draw.sample(found["kinds-train"], min(500, len(found["kinds-train"])))
-    found["SQuAD train"] = draw.sample(with_answer, count) + draw.sample(without, count)
-    return found
+def sets(held: Path, count: int) -> dict[str, list[Example]]:
+    draw, examples = random.Random(0), list(read_examples(str(held)))
+    parts = [[e for e in examples if bool(e.answers) == has] for has in (True, False)]
+    chosen = [e for part in parts for e in draw.sample(part, min(count, len(part)))]
+    return {"kinds-dev": list(read_examples("bundled:kinds-dev")), "SQuAD, held out": chosen}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--squad", type=Path, required=True, help="folder of SQuAD's files")
+    parser.add_argument("--held", type=Path, required=True, help="questions not trained on")
     parser.add_argument("--reader", default="bundled")
     parser.add_argument("--questions", type=int, default=300, help="of SQuAD, of each sort")
     parser.add_argument("--test", type=Path, help="another file to report on")
     options = parser.parse_args()
     reader = Reader.load(options.reader)
     held = {
-        name: answers(reader, part) for name, part in sets(options.squad, options.questions).items()
+        name: answers(reader, part) for name, part in sets(options.held, options.questions).items()
     }
     print("Questions without an answer that are left, in percent, where those with one lose F1:\n")
     print(f"| questions | criterion | {' | '.join(f'{lost:g} points' for lost in LOST)} |")

@@ -63,7 +63,9 @@ def test_every_question_is_asked_of_a_reader_that_was_not_trained_on_it(
     def noted(*given: Any) -> Any:
         data = prepare(*given)
         trained.append({e.context for e in data.train.examples})
-        assert not trained[-1] & {e.context for e in data.held_out.examples}
+        held_out = {e.context for e in data.held_out.examples}
+        assert not trained[-1] & held_out
+        assert trained[-1] | held_out == {e.context for e in mine}
         return data
 
     monkeypatch.setattr(cross_validation, "prepare", noted)

@@ -24,6 +24,7 @@ class AnswerColumns:
     They are `answer`, `answer_start`, `answer_end`, `answer_score`, `no_answer` and `abstained`. A
     batch is a dict of lists or arrays, or a DataFrame; the result is of the same kind.
 
+    >>> from readlet.cluster.columns import AnswerColumns
     >>> batch = {"question": ["When?"], "context": ["It was built in 1881."]}
     >>> AnswerColumns("bundled")(batch)["answer"]
     ['1881']

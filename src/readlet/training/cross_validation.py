@@ -153,7 +153,7 @@ def _train_without(
     start = objective.start
     assert start is not None
     apart = {example.id for example in part}
-    others = [example for example in split.train if example.id not in apart]
+    others = [example for example in whole(split).train if example.id not in apart]
     held = [*part]
     data = prepare(recipe, start, split._replace(train=others, held_out=held, dev=held))
     torch.manual_seed(recipe.training.seed)
