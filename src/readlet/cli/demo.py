@@ -58,7 +58,7 @@ def _ask_bundled() -> None:
 
 
 def _score_bundled() -> None:
-    """Compare with the baseline on the language that it reads."""
+    """Compare with the baseline on the reader's language."""
     from readlet.cli.evaluate import show_evaluation
     from readlet.data import read_examples, write_examples
     from readlet.inference.evaluate_questions import evaluate_questions

@@ -257,7 +257,7 @@ def _show_several(several: "SeveralEvaluations") -> None:
 
 
 def _short(name: str) -> str:
-    """The end of a path tells files apart."""
+    """The end of a path, which distinguishes files."""
     return name if len(name) <= _NAME_SHOWN else f"…{name[1 - _NAME_SHOWN :]}"
 
 
