@@ -83,7 +83,7 @@ def _check_ranges(grid: Grid, settings: Search) -> None:
             raise bad_input(source, name, "no such field", "write section.field")
         if name == "training.seed":
             raise bad_input(source, name, "a lucky seed is not a better recipe", "leave it out")
-        # Ends of a range are floats, of which a field of integers takes none.
+        # The ends of a range are floats, which a field of integers rejects.
         given = [end for end in (values.low, values.high) if end is not None]
         ends = [int(end) if float(end).is_integer() else end for end in given]
         for value in values.choices or ends:
