@@ -1,4 +1,4 @@
-"""A model's folder to the Hugging Face hub, with a card that the hub can read."""
+"""Sends a model's folder to the Hugging Face hub, with metadata on its card."""
 
 import re
 from dataclasses import dataclass

@@ -32,7 +32,7 @@ from readlet.storage.overwrite import check_folder
 Model = TypeVar("Model", bound=TrainedModel)
 MEGABYTE = 1_000_000
 MAX_MEGABYTES = 12.0
-"""The default limit for a reader with word vectors, of which so many are kept as fit."""
+"""The default limit for a reader with word vectors; as many vectors are kept as fit."""
 _BEFORE = ", before slimming"
 _OF_DEV = ("dev_raw", "refusal_area")
 # Bytes reserved for new scores, which can be measured only when the number of words is fixed.
@@ -150,7 +150,7 @@ def slim_folder(
 ) -> Slimmed:
     """Write a slim copy of a reader, in half precision or with matrices in eight bits.
 
-    A reader with word vectors keeps those of so many words, or as many as fit; for any other one,
+    A reader with word vectors keeps those of `words` words, or as many as fit; for any other one,
     `max_megabytes` is a limit that is checked. With `dev`, the copy is scored again on these
     questions, on that device; `notice` is stored with it.
     """
@@ -175,7 +175,7 @@ def slim_folder(
             raise bad_input(name, "", "has no weights to slim", "give a trained reader's folder")
         _refuse_words(given, words)
         before = _slimmable(given)
-        # In half precision, what is in eight bits already would be larger.
+        # Half precision would enlarge what is already in eight bits.
         stored: StoredAs = "int8" if int8 or before.stored == "int8" else "float16"
         _refuse_int8(given, stored)
         if words is None and max_megabytes is None and isinstance(before, WithWords):
@@ -194,7 +194,7 @@ def slim_folder(
             assert isinstance(made, Reader)
             answers = {key: prediction.text for key, prediction in predict(made, examples).items()}
             scores = summary(score_questions(examples, answers, rules_of(examples)))
-            # Other metrics of dev belong to the questions of before.
+            # Other metrics of dev belong to the earlier questions.
             kept = {name: v for name, v in made.metrics.items() if name not in _OF_DEV}
             made = replace(made, metrics=kept | {"dev": scores, "dev_source": dev})
         made.save(out)
