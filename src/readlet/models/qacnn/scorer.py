@@ -75,7 +75,7 @@ class QacnnScorer(TorchScorer):
         return _OverTables(self.module, FormTables(rows))
 
     def scoring(self, rows: Rows) -> "_OverTables":
-        """The character vectors of every form are computed once, not at every place."""
+        """The character vectors of every form are computed once, not at every position."""
         over = self.over(rows).to(self.device)
         self.module.read_characters(over.tables)
         return over
@@ -216,7 +216,7 @@ def scorer_of(
     """The model with these weights, which may be in half precision and without the zero rows.
 
     It computes in float32. Only the table of word vectors may stay in half precision: its rows are
-    converted at lookup, which costs nothing.
+    converted at lookup, at no cost.
     """
     frozen = weights[_VECTORS]  # (words, width)
     rows = vocabulary.trainable_rows
