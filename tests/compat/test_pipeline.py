@@ -136,7 +136,7 @@ def test_a_loaded_model(small: Any, folder_of: Callable[..., Path]) -> None:
 
     folder = folder_of("bert")
     model = AutoModelForQuestionAnswering.from_pretrained(folder)
-    with pytest.raises(ReadletError, match="needs its own"):
+    with pytest.raises(ReadletError, match="needs its tokenizer"):
         pipeline("question-answering", model)
     tokenizer = AutoTokenizer.from_pretrained(folder)
     loaded = pipeline("question-answering", model, tokenizer, max_seq_len=96, batch_size=1)

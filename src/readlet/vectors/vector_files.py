@@ -39,7 +39,7 @@ class Table:
     path: Path
     words: list[str]
     vectors: Tensor  # (N, D) float32, on the CPU
-    repeated: int  # words that were left out, because they stand in the file twice
+    repeated: int  # words that were left out, because they are repeated in the file
     zeros: int  # words whose vector is zero, and has no direction
 
     def __len__(self) -> int:
