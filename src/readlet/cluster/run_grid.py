@@ -17,7 +17,7 @@ from readlet.experiments.runner import (
     Runner,
     Watcher,
     find_finished,
-    refuse_failures,
+    raise_failures,
     take_folder,
 )
 from readlet.experiments.store import RESULT, DamagedRunError, FinishedRun, RunFolder
@@ -55,7 +55,7 @@ def run_grid_by_actors(
         error = made if isinstance(made, ReadletError) else fault
         failures.append(f"{run.label}: {error}")
         watcher.failed(run, error)
-    refuse_failures(grid, failures)
+    raise_failures(grid, failures)
     return done
 
 

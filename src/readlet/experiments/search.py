@@ -61,7 +61,7 @@ def search(
     if settings is None:
         remedy = "add [search.ranges]"
         raise bad_input(grid.table.label, "search", "has no ranges to search", remedy)
-    _refuse_several_processes()
+    _require_single_process()
     base = grid.runs[0].recipe
     check_runs(out, inputs_of(base))
     _check_ranges(grid, settings)
@@ -197,7 +197,7 @@ def _study_name(grid: Grid, base: Recipe) -> str:
     return f"{grid.table.name}-{hashlib.sha256(repr(same).encode()).hexdigest()[:8]}"
 
 
-def _refuse_several_processes() -> None:
+def _require_single_process() -> None:
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise ReadletError("search: runs in a single process; run it without a launcher")
 

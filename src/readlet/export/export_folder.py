@@ -40,7 +40,7 @@ from readlet.types import Example, Sentence
 
 _ANOTHER = "give another --out"
 _KINDS = "give a trained model of kind 'qacnn', 'encoder' or 'classifier'"
-_OF_DEV = ("dev_raw", "refusal_area", "dev_calibration_error")
+_OF_DEV = ("dev_raw", "no_answer_area", "dev_calibration_error")
 TOLERANCE = 1e-4
 _QUESTIONS = 6
 _BATCH_SIZES = (1, 3, 32)

@@ -146,8 +146,8 @@ def reader_parts(reader: "Reader") -> CardParts:
     raw = reader.metrics.get("dev_raw", {})
     listed = ", ".join(f"{name} {value:.2f}" for name, value in raw.items())
     below = [f"If it abstains whenever that scores highest: {listed}."] if raw else []
-    if "refusal_area" in reader.metrics:
-        area = reader.metrics["refusal_area"]
+    if "no_answer_area" in reader.metrics:
+        area = reader.metrics["no_answer_area"]
         below.append(f"The no-answer probability has an area under the ROC curve of {area:.3f}.")
     introduction = f"Finds the answer to a question inside a passage{ending}"
     if reader.languages:

@@ -234,7 +234,7 @@ def read_model(
 def _check_metrics(metrics: dict[str, Any]) -> None:
     """Raise a ValueError if stored metrics are not of the types that a card needs."""
     types = {"dev": dict, "dev_source": str, "steps": int, "rollbacks": int, "slimmed_from": int}
-    types |= {"dev_raw": dict, "refusal_area": float}
+    types |= {"dev_raw": dict, "no_answer_area": float}
     types |= {"dev_calibration_error": float}
     for name, kind in types.items():
         if name in metrics and type(metrics[name]) is not kind:

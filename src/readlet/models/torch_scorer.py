@@ -32,7 +32,7 @@ from readlet.storage.stored_files import (
     detached,
     in_precision,
     load_tensors,
-    refuse_non_finite,
+    require_finite,
     save_tensors,
 )
 from readlet.text.arrays import Batches
@@ -262,7 +262,7 @@ class ModuleScorer(ABC):
     def load_weights(self, folder: Path) -> None:
         with damage_of(folder / WEIGHTS):
             weights = load_tensors(folder / WEIGHTS)
-            refuse_non_finite(weights)
+            require_finite(weights)
             self.module.load_state_dict(weights)
 
     @property

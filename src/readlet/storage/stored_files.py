@@ -171,7 +171,7 @@ def load_tensors(path: Path) -> "dict[str, Tensor]":
     return tensors
 
 
-def refuse_non_finite(tensors: "dict[str, Tensor]") -> None:
+def require_finite(tensors: "dict[str, Tensor]") -> None:
     """Raise a ValueError with the name of the first tensor that has a NaN or infinite value."""
     import torch
 

@@ -71,7 +71,7 @@ def as_tensors(arrays: Arrays) -> dict[str, Tensor]:
 class WordBatch(RowBatch):
     """Texts as indices into the distinct forms, so that each form is embedded once.
 
-    Index 0 is padding. With a null position, the context starts with a special form for "no answer".
+    Index 0 is padding. With a null position, contexts start with a special form for "no answer".
     Labels count words only, not the null position.
     """
 

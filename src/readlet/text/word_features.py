@@ -1,9 +1,9 @@
 """Words as numbers: the vocabulary of words and characters, and Examples in its numbers.
 
 Word ids: 0 padding, 1 unknown, 2 the null position, then words with trainable vectors, then
-words with frozen vectors. Character ids: 0 padding, 1 unknown, then the known characters. If the vocabulary
-knows languages, its words are (language, word) pairs, written `es:palabra`; those without a
-language serve for all. Language ids: 0 unknown, then the known languages.
+words with frozen vectors. Character ids: 0 padding, 1 unknown, then the known characters. If the
+vocabulary knows languages, its words are (language, word) pairs, written `es:palabra`; those
+without a language serve for all. Language ids: 0 unknown, then the known languages.
 
 A *form* is a word as written, in a language if the vocabulary knows languages. Each distinct text
 and form is encoded once, however often it occurs. Texts are runs of form numbers in one long array.

@@ -90,7 +90,7 @@ class SpanEvaluator:
         found: dict[str, Any] = {"dev_raw": {name: raw[name] for name in SPANS.headline}}
         has_answer = [bool(example.answers) for example in examples]
         area = no_answer_area([p.no_answer for p in predictions], has_answer)
-        return found | ({} if area is None else {"refusal_area": area})
+        return found | ({} if area is None else {"no_answer_area": area})
 
     def model(
         self, recipe: Recipe, calibration: Calibration, metrics: dict[str, Any], notice: str

@@ -26,7 +26,7 @@ from readlet.storage.stored_files import (
     detached,
     in_precision,
     load_tensors,
-    refuse_non_finite,
+    require_finite,
     save_tensors,
 )
 from readlet.text.subwords import Layout
@@ -81,7 +81,7 @@ def load_parts(folder: Path) -> StoredParts:
         shapes = shapes_of(config)
     with damage_of(folder / WEIGHTS):
         weights = from_int8(load_tensors(folder / WEIGHTS))
-        refuse_non_finite(weights)
+        require_finite(weights)
         check_shapes(shapes, _of_network(weights))
     return StoredParts(tokenizer, layout, config, weights, more)
 
