@@ -188,7 +188,7 @@ def survey(sources: Sources, config: AugmentationConfig) -> tuple[Tally, Streame
 def fill(
     sources: Sources, config: AugmentationConfig, translations: BatchTranslator, questions: int
 ) -> None:
-    """Translate the texts that are needed for new questions; the data has so many old ones."""
+    """Translate the texts that new questions need; `questions` is the number of old ones."""
     for language in config.to:
         old = track(sources.read(), questions, "collecting texts")
         chosen = (example for example in old if not why_left(example, config))

@@ -53,7 +53,7 @@ def demo() -> None:
 def _ask_bundled() -> None:
     from readlet.inference.reader import Reader
 
-    console.print("Six questions about two unseen passages, two of which have no answer there:\n")
+    console.print("Six questions about two unseen passages, two of them unanswerable:\n")
     _ask(Reader.load(), "test", ASKED_OF_BUNDLED)
 
 

@@ -1,4 +1,4 @@
-"""`predict`, `classify` and `augment` for many files: each file has an output of its own."""
+"""`predict`, `classify` and `augment` for many files, with one output per file."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass

@@ -90,7 +90,7 @@ def part_paths(source: str, out: Path, names: Iterable[str]) -> dict[str, Path]:
 def split(
     source: str, out: Path, parts: Parts, seed: int, data_format: DataFormat = PLAIN
 ) -> list[PartSummary]:
-    """Write each part to a file of its own, all or none; equal arguments give equal files."""
+    """Write each part to its file, all or none; equal arguments give equal files."""
     paths = part_paths(source, out, parts)
     _check_targets(paths.values(), out, source)
 

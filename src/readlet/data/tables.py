@@ -248,7 +248,7 @@ def require_pyarrow(path: Path) -> None:
 
 GlueTask = Literal["cola", "sst2", "mrpc"]
 UnnamedTask = Literal["cola", "mrpc"]
-"""The tasks whose files have columns of their own; SST-2 is read as any other table of texts."""
+"""The tasks with special columns; SST-2 is read like any other table of texts."""
 _SST2_HEADER = ["sentence", "label"]
 _MRPC_HEADER = ["Quality", "#1 ID", "#2 ID", "#1 String", "#2 String"]
 

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from readlet.nn.softmax import masked_softmax
 
-# Attention has lengths since version 24. onnxruntime 1.24 ignores them, but refuses this version.
+# Attention has lengths since version 24. onnxruntime 1.24 ignores them, but rejects this version.
 _OPSET = 26
 _DRAFT = "readlet"  # the domain of operations that are too new for the tracer
 

@@ -91,7 +91,7 @@ class _CharacterTable(nn.Module):
         """Of the filters (U, w, F): (U, F)."""
         if not isinstance(self.layer, FilmLanguage):
             return total.amax(dim=1)  # (U, F)
-        # A language may flip the sign of a filter: its maximum is then another one.
+        # A language may flip the sign of a filter: its maximum is then elsewhere.
         filtered = self.layer.of_filters(total.transpose(1, 2), language)  # (U, F, w)
         return (F.relu(filtered) * (ids != PADDING).unsqueeze(1)).amax(dim=-1)  # (U, F)
 

@@ -172,7 +172,7 @@ def is_one_document(paths: Sequence[str]) -> bool:
 def read_document(path: str, encoding: str = "") -> DocumentText:
     """The text of a file, or of standard input for `-`; see `KINDS`.
 
-    The result tells an encoding that had to be guessed.
+    The result records an encoding that had to be guessed.
     """
     check_encoding(encoding)
     if path == STANDARD_INPUT:

@@ -111,7 +111,7 @@ class Overlapped:
             try:
                 return process.answer(chunk, scorer)
             except BaseException:
-                process.kill()  # it may wait for scores: whoever gets it next is told
+                process.kill()  # it may wait for scores; its next user gets an error
                 raise
             finally:
                 free.put(process)

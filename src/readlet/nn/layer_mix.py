@@ -181,7 +181,7 @@ class _LayerBlock(nn.Module):
         super().__init__()
         self.heads = _heads(width)
         self.to_query = nn.Linear(width, width)
-        self.to_key = nn.Linear(width, width, bias=False)  # a bias would shift all layers alike
+        self.to_key = nn.Linear(width, width, bias=False)  # a bias would shift all layers equally
         self.to_value = nn.Linear(width, width)
         self.out = nn.Linear(width, width)
         self.norm = nn.LayerNorm(width)

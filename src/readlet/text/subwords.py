@@ -368,7 +368,7 @@ def trimmed(offsets: Ints, text: str) -> Ints:
     """Offsets (P, 2) without the white space that some tokenizers include in a word.
 
     A token of only white space gets an empty span: it is not part of any answer. Accents that a
-    tokenizer drops, as characters of their own, belong to the token before them.
+    tokenizer drops, as separate characters, belong to the token before them.
     """
     space: NDArray[np.bool_] = np.fromiter(map(str.isspace, text), np.bool_, len(text))  # (chars,)
     start, end = offsets[:, 0], offsets[:, 1]  # (P,) each

@@ -119,7 +119,7 @@ def read_dictionary(path: Path) -> list[tuple[str, str]]:
 
 
 def find_pairs(path: Path, source: Table, target: Table) -> Pairs:
-    """The pairs of a dictionary of which both words have a vector."""
+    """The pairs of a dictionary whose words both have vectors."""
     listed = read_dictionary(path)
     rows = [
         (source.rows[word], target.rows[translation])

@@ -269,7 +269,7 @@ class Alignment:
         return run if run and self.is_consistent(run) else None
 
     def is_consistent(self, found: WordRange) -> bool:
-        """Links lead from the answer into the found words, and hardly any crosses their border.
+        """Links lead from the answer into the found words, and few cross their border.
 
         This is phrase extraction as in statistical translation. Unaligned words do not count.
         """

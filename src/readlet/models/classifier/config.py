@@ -46,7 +46,7 @@ class ClassifierNetwork(Section):
     pooler: Annotated[tuple[PoolerName, ...], Field(min_length=1), AfterValidator(different)] = (
         "cls",
     )
-    """How one vector is made of all tokens; the vectors of several poolers are concatenated."""
+    """How tokens are pooled into one vector; the vectors of several poolers are concatenated."""
     mix: Annotated[MixName, AffectsCompilation] = "last"
     """Which layers the pooler reads: `last`; one learned weight for each layer (`scalar`,
     `scalar-softmax`); attention of each token to its layers (`dot`, `weighted`, `encoder`)."""

@@ -51,7 +51,7 @@ class PretrainedEncoder(nn.Module):
         self.network = network
         kinds = getattr(network.config, "type_vocab_size", 0) or 0
         self._reads_types = kinds > 1
-        # Hooks of our own: those of transformers reach into the layers and prevent compilation.
+        # Our own hooks: those of transformers reach into the layers and prevent compilation.
         self.has_own_hooks = _has_plain_blocks(network, self._reads_types)
         if self.has_own_hooks:
             for block in self.blocks:
