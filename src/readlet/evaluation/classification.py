@@ -1,8 +1,8 @@
 """Scores of labels and of values of texts: GLUE, any number of classes, regression.
 
-The official scores of CoLA, SST-2 and MRPC are also written as formulas over sums of indicators: for
-each class, whether it is the label, whether it is predicted, and whether it is both. The formulas can be
-resampled; a test compares the two.
+The official scores of CoLA, SST-2 and MRPC are also written as formulas over sums of indicators:
+for each class, whether it is the label, whether it is predicted, and whether it is both. The
+formulas can be resampled; a test compares the two.
 """
 
 from collections.abc import Callable, Sequence
