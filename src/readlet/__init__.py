@@ -1,7 +1,7 @@
 """Readlet: small reading-comprehension models that answer from a text, or abstain.
 
-What is public is listed here, and loaded when it is first used: to import the package costs
-nothing, and reading needs no torch. All other modules are private, except for `readlet.compat`
+The public API is listed here and loaded on first use: importing the package costs
+nothing, and inference needs no torch. All other modules are private, except for `readlet.compat`
 and `readlet.cluster.columns`.
 """
 

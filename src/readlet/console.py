@@ -1,6 +1,7 @@
 """The terminal: messages, output, progress bars, and Ctrl-C.
 
-Control characters in data are shown, never obeyed. Messages and progress go to stderr.
+Control characters in data are escaped, never sent to the terminal. Messages and progress go to
+stderr.
 """
 
 import json
@@ -30,8 +31,8 @@ INTERRUPTED = 130
 """The exit code after Ctrl-C."""
 _received: list[int] = []
 
-# C0 except tab and newline, DEL, C1, and the bidirectional embeddings, overrides and isolates: they
-# recolour, move, retitle or reorder what a terminal shows.
+# C0 except tab and newline, DEL, C1, and bidirectional embeddings, overrides and isolates: they
+# can recolour, move, retitle or reorder what a terminal shows.
 _OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
@@ -47,7 +48,7 @@ def _picture(found: re.Match[str]) -> str:
 
 def escaped_in_json(text: str) -> str:
     """JSON of the same values; the control characters that `json.dumps` keeps are escaped."""
-    # Newlines between the values stay. All others can only stand inside of strings.
+    # Newlines between values are kept. Other control characters occur only inside strings.
     return _OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
@@ -64,23 +65,23 @@ def say(text: str) -> None:
 
 
 def silence_stderr() -> None:
-    """Nobody reads the messages any more: that is no reason to end the work."""
+    """A closed stderr does not end the work."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
 
 
 def report_interrupts() -> None:
-    """Ctrl-C ends the command with one line, at any time. Not for programs: they have their way."""
+    """Ctrl-C ends the command with one line, at any time. Only for the command line."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # a job may ignore it
         signal.signal(signal.SIGINT, _interrupted)
 
 
 def was_interrupted() -> bool:
-    """Whether Ctrl-C was pressed: libraries may have turned it into an error of their own."""
+    """Whether Ctrl-C was pressed: libraries may turn it into other errors."""
     return bool(_received)
 
 
 def forget_interrupt() -> None:
-    """Ctrl-C has cancelled a part of the work, and the command goes on."""
+    """Ctrl-C has cancelled part of the work, and the command continues."""
     _received.clear()
 
 
@@ -90,7 +91,7 @@ def _interrupted(number: int, frame: FrameType | None) -> None:
 
 
 class SafeConsole(Console):
-    """A console that shows control characters of data, and leaves closed pipes to the caller."""
+    """A console that escapes control characters in data, and leaves closed pipes to the caller."""
 
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
@@ -111,7 +112,7 @@ stderr_console = SafeConsole(stderr=True)
 
 
 def print_json(values: Any, *, indent: int | None = None) -> None:
-    """Print JSON that a terminal shows harmless and a program reads exactly."""
+    """Print JSON that is harmless in a terminal and exact for programs."""
     print(escaped_in_json(json.dumps(values, ensure_ascii=False, indent=indent)))
 
 
@@ -123,7 +124,7 @@ def some(ids: Sequence[str], *, list_all: bool) -> str:
 
 
 def highlighted(text: str, spans: Iterable[tuple[int, int]]) -> Text:
-    """The text with its answers highlighted, also by brackets for terminals without colour."""
+    """The text with its answers highlighted, by brackets too for terminals without colour."""
     marked = Text()
     at = 0
     for start, end in sorted(set(spans)):
@@ -137,7 +138,7 @@ def highlighted(text: str, spans: Iterable[tuple[int, int]]) -> Text:
 
 
 def discard_output() -> None:
-    """What is still in the buffer goes nowhere, so that no error follows at exit."""
+    """Discard what is still buffered, so that no error follows at exit."""
     with suppress(OSError, ValueError, AttributeError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
@@ -148,7 +149,7 @@ def track(items: Iterable[Item], total: int, label: str, *, done: int = 0) -> It
     `done` items of the total were finished before.
     """
     items = _until_interrupted(items)
-    if os.environ.get("RANK", "0") != "0":  # of several processes, the first one shows it
+    if os.environ.get("RANK", "0") != "0":  # only the first of several processes shows it
         yield from items
         return
     if sys.stderr.isatty():

@@ -15,7 +15,7 @@ class ReadletError(ValueError):
 
 
 class InputError(ReadletError):
-    """A fault of a file, also in its parts: a reader may continue after it and list all of them."""
+    """A fault in a file, with its parts: a reader may continue after it and list all faults."""
 
     source: str | Path
     place: str
@@ -24,7 +24,7 @@ class InputError(ReadletError):
 
 
 class EncodingError(InputError):
-    """The text is in another encoding: all of it would be read wrongly."""
+    """The text is in another encoding, so none of it can be trusted."""
 
 
 _Kind = TypeVar("_Kind", bound=InputError)
@@ -46,7 +46,7 @@ def input_error(
 
 
 def shortened(source: str | Path) -> str:
-    """A path as messages show it: of a very long one, the beginning and the end."""
+    """A path as shown in messages: a very long one is cut in the middle."""
     text = str(source)
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]}…{text[-_LONGEST // 2 :]}"
 
@@ -87,7 +87,7 @@ def disk_fault(error: OSError) -> str:
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Python's, NumPy's and torch's ways to say it; on the CPU torch has no class for it."""
+    """The out-of-memory errors of Python, NumPy and torch, which has no class for it on the CPU."""
     if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
         return True
     texts = ("can't allocate memory", "Cannot allocate memory", "not enough memory", "bad_alloc")

@@ -1,12 +1,12 @@
-"""Processes of our own: isolated Python, and the cores that the machine has for them.
+"""Isolated Python subprocesses, and the cores of the machine.
 
-What lies in the current folder is never run in them. `python -m` puts that folder first on the
+They never run code from the current folder. `python -m` puts that folder first on the
 path, so that a `pypdf.py` beside a downloaded PDF would be imported. Here the process is isolated
 (`-I`) and runs this file, which finds the package where it was found before, however it was
 installed, and the libraries where they were found before.
 
-Files that may keep their reader busy for hours, or unpack to gigabytes, are read in such a process:
-it has little memory and little time, and whatever happens to it happens to it alone.
+Files that may take hours to parse, or unpack to gigabytes, are read in such a process:
+its memory and time are limited, and a crash does not affect the caller.
 """
 
 import importlib.util
@@ -21,10 +21,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-# Of the package nothing is imported up here: this file is run before the package is found.
+# Nothing of the package is imported at the top: this file runs before the package is found.
 
 _MEMORY = 1 << 30  # bytes
-CORES = "READLET_CORES"  # a variable of the environment: how many cores a process may use
+CORES = "READLET_CORES"  # environment variable: how many cores a process may use
 _CGROUP = Path("/sys/fs/cgroup")
 _FAULT = 3  # exit code: stderr has a line for the user
 
@@ -42,12 +42,12 @@ def usable_cores() -> int:
 
 
 def local_rank() -> tuple[int, int]:
-    """The number of this process on its machine, and of how many, as `accelerate launch` says."""
+    """Local rank and local world size, as set by `accelerate launch`."""
     return int(os.environ.get("LOCAL_RANK", "0")), int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
 
 
 def own_cores() -> int:
-    """The cores for this process, if the others that were launched with it take as many."""
+    """The cores for this process, shared equally with the others launched with it."""
     return max(1, usable_cores() // local_rank()[1])
 
 
@@ -58,7 +58,7 @@ def _words(limit: str) -> Iterator[str]:
 
 def own_command(module: str, *arguments: str) -> list[str]:
     """The command that runs a module of the package as `__main__`."""
-    # The folder that the package itself was found in is left: its libraries may be there as well.
+    # The folder of the package itself is kept: its libraries may be there as well.
     ours = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
     untrusted = {os.path.realpath(os.curdir)} - {ours}
     # An empty entry, one of PYTHONPATH for example, is the current folder too. Entries relative to
@@ -68,7 +68,7 @@ def own_command(module: str, *arguments: str) -> list[str]:
 
 
 class Job:
-    """Work in processes of our own, which another thread can end."""
+    """Work in subprocesses, which another thread can kill."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -78,7 +78,7 @@ class Job:
     def run(
         self, module: str, *arguments: str, data: bytes, seconds: float
     ) -> subprocess.CompletedProcess[bytes]:
-        """Run a module on these bytes; it is killed after so many seconds: `TimeoutExpired`."""
+        """Run a module on these bytes; after the time limit it is killed: `TimeoutExpired`."""
         pipe: Any = subprocess.PIPE
         with self._lock:
             process = subprocess.Popen(
@@ -99,7 +99,8 @@ class Job:
         return subprocess.CompletedProcess(process.args, process.returncode, output, errors)
 
     def text(self, module: str, *arguments: str, data: bytes, seconds: float, what: str) -> str:
-        """What a module reads from these bytes by `write_text`; an error of one line otherwise."""
+        """The text that a module extracts from these bytes by `write_text`; an error of one line
+        otherwise."""
         from readlet.errors import ReadletError
 
         try:
@@ -108,7 +109,7 @@ class Job:
         except subprocess.TimeoutExpired:
             raise ReadletError(f"{what} was not read within {seconds:g} s; split it") from None
         if self.is_killed:
-            raise ReadletError(f"{what} was given up; read it again")
+            raise ReadletError(f"reading {what} was cancelled; read it again")
         if done.returncode == _FAULT:
             raise ReadletError(done.stderr.decode("utf-8", "replace").strip())
         if done.returncode != 0:  # out of memory or time, or an error in a library
@@ -116,7 +117,7 @@ class Job:
         return done.stdout.decode("utf-8")
 
     def kill(self) -> None:
-        """End what runs; `run` returns at once, here and from now on."""
+        """Kill what is running; `run` returns at once, now and in later calls."""
         with self._lock:
             self.is_killed = True
             for process in self._processes:
@@ -124,7 +125,7 @@ class Job:
 
 
 def write_text(read: Callable[[bytes], str]) -> None:
-    """In a process of `Job.text`: read what is on standard input, within its limits."""
+    """In a subprocess of `Job.text`: read standard input, within the limits."""
     from readlet.errors import ReadletError
 
     seconds = int(sys.argv[1])
@@ -140,7 +141,7 @@ def write_text(read: Callable[[bytes], str]) -> None:
     except ReadletError as error:
         sys.stderr.write(str(error))
         sys.exit(_FAULT)
-    # Lone surrogates are no text.
+    # Lone surrogates cannot be encoded.
     sys.stdout.buffer.write(text.encode("utf-8", "replace"))
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, field, replace
 
-NO_OFFSET = -1  # the start of a gold answer whose place the data does not give
+NO_OFFSET = -1  # the start of a gold answer without an offset in the data
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,17 +48,17 @@ class Example:
     """Plausible but wrong answers (SQuAD 2.0 lists them for impossible questions)."""
     title: str = ""
     language: str = ""
-    """That of the context, and of the question unless it has one of its own; empty: not given."""
+    """Language of the context, and of the question unless it has its own; empty: not given."""
     question_language: str = ""
     is_labelled: bool = True
-    """False: the data has no field for answers, which is another thing than an empty one."""
+    """False: the data has no field for answers, as opposed to an empty one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
     """A text or a pair of texts with a label: a number or the name of a class, as text.
 
-    Which classes there are, and their order, belongs to a classifier.
+    The set of classes and their order belong to a classifier.
 
     >>> Sentence("1", "The lamp works well.", "good").second is None
     True
@@ -67,7 +67,7 @@ class Sentence:
     id: str
     text: str
     label: str | None
-    """None: unlabelled, good for predictions only."""
+    """None: unlabelled, for predictions only."""
     second: str | None = None
 
 
@@ -81,7 +81,7 @@ class Candidate:
     score: float
     """Estimated probability that this is a right answer."""
     sentence: str = ""
-    """The sentence that it stands in, or the line of a list or table."""
+    """Its sentence, or line of a list or table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,12 +100,12 @@ class Prediction:
     no_answer: float
     """Estimated probability that the passage has no answer."""
     abstained: bool
-    """No answer is given: there is probably none."""
+    """Whether the reader abstains: there is probably no answer."""
     n_best: tuple[Candidate, ...] = field(default=())
     unknown_language: str = ""
     """The language of the passage or question, if the reader was not trained on it."""
     certainty: str = field(init=False)
-    """How sure the reader is of this, in a word: that of its confidence, see `certainty_of`."""
+    """The confidence in a word, see `certainty_of`."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "certainty", certainty_of(self.confidence))
@@ -114,7 +114,7 @@ class Prediction:
     def choose(
         cls, candidates: Sequence[Candidate], no_answer: float, level: float
     ) -> "Prediction":
-        """The best candidate, or no answer, whichever costs less (docs/confidence.md).
+        """The best candidate, or no answer: the lower expected cost decides (docs/confidence.md).
 
         The answer is given if it is right with at least the probability `level`, given that either
         it is right or there is none. The candidates come best first, with their probabilities given
@@ -131,7 +131,7 @@ class Prediction:
     def at_threshold(self, threshold: float) -> "Prediction":
         """The prediction if the reader abstains above this no-answer probability; scores stay.
 
-        That is how SQuAD 2.0 compares readers, whatever it costs to be wrong.
+        SQuAD 2.0 compares readers in this way, whatever the cost of errors.
         """
         if not self.n_best or self.no_answer > threshold:
             return replace(self, text="", start=0, end=0, abstained=True)
@@ -146,7 +146,7 @@ class Prediction:
 
 @dataclass(frozen=True, slots=True)
 class Classification:
-    """What a classifier predicts for a text: a class, or a value of a scale (regression)."""
+    """What a classifier predicts for a text: a class, or a value (regression)."""
 
     label: str
     """The likeliest class; or the value, as text."""

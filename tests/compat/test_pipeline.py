@@ -136,7 +136,7 @@ def test_a_loaded_model(small: Any, folder_of: Callable[..., Path]) -> None:
 
     folder = folder_of("bert")
     model = AutoModelForQuestionAnswering.from_pretrained(folder)
-    with pytest.raises(ReadletError, match="needs its own"):
+    with pytest.raises(ReadletError, match="needs its tokenizer"):
         pipeline("question-answering", model)
     tokenizer = AutoTokenizer.from_pretrained(folder)
     loaded = pipeline("question-answering", model, tokenizer, max_seq_len=96, batch_size=1)
@@ -255,7 +255,7 @@ def test_bad_models(tmp_path: Path, tiny_encoder: Callable[..., Path]) -> None:
         with pytest.raises(ReadletError, match=fault) as caught:
             pipeline("question-answering", tmp_path / name)
         # Not the remedy of encoders, which would be refused next.
-        assert str(caught.value).endswith("QuestionAnswering loads, or a reader of Readlet")
+        assert str(caught.value).endswith("QuestionAnswering loads, or a Readlet reader")
     with pytest.raises(ReadletError, match="bias: it was not trained to answer"):
         pipeline("question-answering", tiny_encoder("bert"))
     with pytest.raises(ReadletError, match="batch_size: 0"):

@@ -96,7 +96,7 @@ def test_nothing_is_dropped_or_changed_silently(
         (
             replace(GOOD, is_impossible=True),
             replace(GOOD, is_impossible=True, answers=(), plausible_answers=GOOD.answers),
-            "answers of an impossible question made plausible ones",
+            "answers of an impossible question now plausible answers",
         ),
         (
             replace(GOOD, question="\ufeffWhere is\x07 the kiln?"),

@@ -138,7 +138,9 @@ def test_rounded_to_int8(small: tuple[Path, Path], tmp_path: Path, readlet: Make
     folder, exported = small
     refused = readlet("export", folder, "--onnx", "--int8", "--out", tmp_path / "out")
     assert refused.code == 2
-    assert refused.err == ("readlet: --int8: its loss must be measured; give data with --dev\n")
+    assert refused.err == (
+        "readlet: --int8: the cost of rounding must be measured; give data with --dev\n"
+    )
     assert not (tmp_path / "out").exists()
     dev = ("--dev", "bundled:dev")
     done = readlet("export", folder, "--onnx", "--int8", *dev, "--out", tmp_path / "out")
@@ -164,7 +166,7 @@ def test_other_scores_are_refused(
     monkeypatch.setattr(OnnxModel, "run", wrong)
     done = readlet("export", small[0], "--onnx", "--out", tmp_path / "out")
     assert done.code == 2
-    assert "its ONNX model has other scores than torch: they differ by 0.001" in done.err
+    assert "differ from torch by 0.001" in done.err
     assert not (tmp_path / "out").exists()
 
 

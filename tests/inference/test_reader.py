@@ -359,7 +359,7 @@ def test_a_folder_of_the_same_name_is_not_used(
 def test_a_package_without_a_reader_reports_it(bundle: Callable[..., Path]) -> None:
     bundle()
     for load in (Reader.load, lambda: Reader.load("bundled"), lambda: load_reader("bundled")):
-        with pytest.raises(ReadletError, match="this copy of Readlet comes without a reader") as e:
+        with pytest.raises(ReadletError, match="has no bundled reader") as e:
             load()
         assert "./bundled" in str(e.value)
         assert "\n" not in str(e.value)

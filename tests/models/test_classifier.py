@@ -136,7 +136,7 @@ def test_it_starts_from_another_classifier(
     recipe = classifier_recipe(
         "single", start, *(f"data.{part}={other}" for part in ("train", "dev", "calibration"))
     )
-    with pytest.raises(ReadletError, match="label 'a' is none of the classes"):
+    with pytest.raises(ReadletError, match="label 'a' is not among the classes"):
         train_reader(recipe, tmp_path / "next", resume=False)
     with pytest.raises(ReadletError, match="has pairs of texts, but the classifier reads single"):
         train_reader(classifier_recipe("pairs", start), tmp_path / "pairs", resume=False)

@@ -178,7 +178,7 @@ class Unreachable(Exception):  # noqa: N818
         ("some/model", "LocalEntryNotFoundError", "the hub cannot be reached"),
         ("some/model", "OfflineModeIsEnabled", "the hub cannot be reached"),
         ("some/model", "Unreachable", "the hub cannot be reached (no address)"),
-        ("some/model", "RepositoryNotFoundError", "the hub refuses this name"),
+        ("some/model", "RepositoryNotFoundError", "the hub rejects this name"),
         ("a b/c", None, "neither a folder nor a name on the hub"),
     ],
 )

@@ -66,7 +66,7 @@ def test_keys_come_from_a_file_or_the_environment(
     assert api_key(None) == "fedcba9876543210"
     for weak in ("", "short", "é" * 20, "two words of a key"):
         file.write_text(weak, "utf-8")
-        with pytest.raises(ReadletError, match="hard to guess"):
+        with pytest.raises(ReadletError, match="easy to guess"):
             api_key(file)
 
 

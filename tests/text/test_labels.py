@@ -34,7 +34,7 @@ def test_a_label_that_was_never_trained() -> None:
     with pytest.raises(ReadletError) as caught:
         class_numbers("dev.csv", rows("neg", "so so"), ("neg", "pos"))
     assert str(caught.value) == (
-        "dev.csv: row '2': label 'so so' is none of the classes ('neg', 'pos'); "
+        "dev.csv: row '2': label 'so so' is not among the classes ('neg', 'pos'); "
         "correct it, or train with such rows"
     )
     many = tuple(map(str, range(99)))

@@ -144,7 +144,7 @@ def test_a_plain_file_names_no_language(tmp_path: Path) -> None:
 def test_a_merged_file_names_all_languages(tmp_path: Path, word: str) -> None:
     path = tmp_path / "all.vec"
     path.write_text(f"es:sol 1 2\n{word} 3 4\n")
-    with pytest.raises(ReadletError, match=f"word 2: '{word}' is not behind a language"):
+    with pytest.raises(ReadletError, match=f"word 2: '{word}' has no language prefix"):
         read_multilingual(path, 10)
 
 
@@ -194,7 +194,7 @@ def test_words_without_a_language_serve_for_all(tmp_path: Path) -> None:
 def test_faults(merged: Path, tmp_path: Path) -> None:
     with pytest.raises(ReadletError, match=r"no vectors for 'fr' in these files; leave it out"):
         word_vectors([merged], 100, ("en", "fr"))
-    with pytest.raises(ReadletError, match=r"merged.vec: has words behind their language .*en,es"):
+    with pytest.raises(ReadletError, match=r"merged.vec: has words with language prefixes .*en,es"):
         word_vectors([merged], 100, ())
     wide = tmp_path / "wide.vec"
     wide.write_text("en:the 1 0 0\n")

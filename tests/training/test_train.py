@@ -188,7 +188,7 @@ def test_two_processes_do_not_train_in_one_folder(
     with locked_folder(other), pytest.raises(ReadletError) as caught:
         train_reader(recipe_of(reader.recipe), other, resume=resume)
     assert str(caught.value) == (
-        f"{other}: another process trains here; wait for it, or give another --out"
+        f"{other}: another process is training here; wait for it, or give another --out"
     )
 
 

@@ -11,7 +11,7 @@ from readlet.errors import ReadletError
 from readlet.types import Example
 
 Field = Literal["question", "context"]
-"""What is translated. The answers belong to the context and go with it."""
+"""What is translated. Answers are translated with the context."""
 
 _CODE = re.compile(r"[a-z]{2,3}")  # ISO 639
 
@@ -29,9 +29,9 @@ class AugmentationConfig:
     to: tuple[str, ...]
     """The languages to translate into; a new question for each of them."""
     source: str = "en"
-    """The language of the data. Questions on contexts in another language are left as they are."""
+    """The language of the data. Questions on contexts in another language are left unchanged."""
     fields: tuple[Field, ...] = get_args(Field)
-    """The texts to translate; the others stay as they are."""
+    """The texts to translate; the others are left unchanged."""
     back: bool = False
     """Translate back into the language of the data: a paraphrase."""
     merge: bool = True
@@ -39,18 +39,18 @@ class AugmentationConfig:
     share: float = 1.0
     """The fraction of the old questions from which new ones are made."""
     seed: int = 0
-    """Of the choice of that fraction."""
+    """Random seed of that fraction."""
     keep: Keep = "verified"
     """Which answers are kept."""
     min_quality: float = 0.0
-    """Questions that went there and back are dropped if less of them is left than this."""
+    """Back-translated questions below this quality are dropped."""
 
     def __post_init__(self) -> None:
         if not self.to:
             raise ReadletError("no language to translate into; name one, such as --to es")
         for code in (self.source, *self.to):
             if not _CODE.fullmatch(code):
-                raise ReadletError(f"language {code!r:.40}: no code of ISO 639; give one like es")
+                raise ReadletError(f"language {code!r:.40}: not an ISO 639 code; give one like es")
         if self.source in self.to:
             fault = f"language {self.source!r}: that is the language of the data"
             raise ReadletError(f"{fault}; give another, or name the data's own with --from")
@@ -59,18 +59,20 @@ class AugmentationConfig:
         if len(set(self.to)) < len(self.to):
             raise ReadletError(f"languages {', '.join(self.to)}: one is given twice; give it once")
         if not 0 <= self.min_quality <= 1 or (self.min_quality and not self.back):
-            fault = f"min-quality {self.min_quality}: not from 0 to 1, for questions there and back"
-            raise ReadletError(f"{fault}; give such as 0.8, with --back")
+            fault = f"min-quality {self.min_quality}: not from 0 to 1, with back-translation"
+            raise ReadletError(f"{fault}; give a number such as 0.8, with --back")
         if not 0 < self.share <= 1:
-            raise ReadletError(f"share {self.share}: not above 0 and up to 1; give such as 0.5")
+            raise ReadletError(
+                f"share {self.share}: not above 0 and up to 1; give a fraction such as 0.5"
+            )
 
     def route(self, language: str) -> Route:
-        """The translations through which a text goes for one of the languages."""
+        """The translations that a text goes through for one of the languages."""
         there = LanguagePair(self.source, language)
         return (there, LanguagePair(language, self.source)) if self.back else (there,)
 
     def name(self, language: str) -> str:
-        """What is appended to the id of an old question to make that of a new one."""
+        """The suffix that turns the id of an old question into that of a new one."""
         return f"{language}-back" if self.back else language
 
     def language(self, language: str) -> str:
@@ -104,7 +106,7 @@ PRESETS = {
     "D3": _experiment("es", "context"),
     "F1": _experiment("fr de", "context"),
 }
-"""The experiments of Signorelli and Sirocchi as fields of a configuration; the answers go with the
+"""The experiments of Signorelli and Sirocchi as fields of a configuration; answers go with their
 contexts. Their data is English; the old questions are kept."""
 
 

@@ -1,7 +1,7 @@
-"""Augmentation by translation, from the files that are read to the files that are written.
+"""Augmentation by translation, from input files to output files.
 
-First all texts are collected and translated into a cache, then the new questions are made from it.
-So the output is the same however often the work was interrupted, and no sentence is translated
+First all texts are collected and translated into a cache, then new questions are made from it.
+So the output does not depend on interruptions, and no sentence is translated
 twice. In memory are the distinct sentences, the longest article, and 8 bytes for each id.
 """
 
@@ -58,7 +58,7 @@ Choose = Callable[[LanguagePair], Translator]
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """Question data as it is named on the command line."""
+    """Question data as named on the command line."""
 
     names: Sequence[str]
     data_format: DataFormat = PLAIN
@@ -100,7 +100,7 @@ def augment_files(
     overwrite: bool = False,
     data_format: DataFormat = PLAIN,
 ) -> Tally:
-    """Write the questions of some files, and translated ones with their answers found again.
+    """Write the questions of some files, and translated ones with relocated answers.
 
     `engine` is as `readlet augment --engine`. If the work is interrupted, the same call continues.
 
@@ -142,7 +142,7 @@ def augment(
 
 
 def engines(config: AugmentationConfig, choose: Choose) -> dict[str, str]:
-    """Engine and model of each pair on the way, pivots included; an error if there is none."""
+    """Engine and model of each pair of the routes, pivots included; an error if there is none."""
     found = {}
     for pair in dict.fromkeys(pair for language in config.to for pair in config.route(language)):
         engine = choose(pair)
@@ -170,7 +170,7 @@ def check_outputs(sources: Sources, outputs: Outputs, cache: Path) -> None:
 
 
 def survey(sources: Sources, config: AugmentationConfig) -> tuple[Tally, StreamedIds]:
-    """Read all data before anything is translated: its faults are found first."""
+    """Read all data before anything is translated, so that errors in it come first."""
     tally, ids = Tally(config), StreamedIds()
     for example in sources.read():
         ids.add(example.id)
@@ -188,7 +188,7 @@ def survey(sources: Sources, config: AugmentationConfig) -> tuple[Tally, Streame
 def fill(
     sources: Sources, config: AugmentationConfig, translations: BatchTranslator, questions: int
 ) -> None:
-    """Translate the texts that are needed for new questions; the data has so many old ones."""
+    """Translate the texts that new questions need; `questions` is the number of old ones."""
     for language in config.to:
         old = track(sources.read(), questions, "collecting texts")
         chosen = (example for example in old if not why_left(example, config))
@@ -238,7 +238,7 @@ def made(
     config: AugmentationConfig,
     get: Callable[[str, Route], TranslatedText],
 ) -> Iterator[Translated]:
-    """What becomes of the questions of a block, language by language."""
+    """The outcomes of the questions of a block, language by language."""
     for language in config.to:
         route = config.route(language)
         translate = cached(lambda text, route=route: get(text, route))  # contexts are shared

@@ -1,4 +1,4 @@
-"""What became of the questions, by reason; and a report on it, as JSON and as a page of samples."""
+"""Counts of kept and lost questions, by reason; a report as JSON and as a page of samples."""
 
 import json
 import random
@@ -21,7 +21,7 @@ NOT_SAMPLED = "not in the sample"
 
 @dataclass(slots=True)
 class LanguageTally:
-    """Questions in one of the languages. Copies are no losses: they are not new data."""
+    """Counts of one language. Copies of the source are dropped, but do not count as lost."""
 
     kept: int = 0
     kept_impossible: int = 0
@@ -30,7 +30,7 @@ class LanguageTally:
     # Answers of the questions that are kept: located, by the most certain stage, and lost.
     stages: Counter[str] = field(default_factory=Counter)
     lost_answers: Counter[str] = field(default_factory=Counter)
-    # Of questions that went there and back and are no copies, in percent.
+    # Of back-translated questions that are not copies, in percent.
     qualities: Counter[int] = field(default_factory=Counter)
 
     @property
@@ -40,7 +40,7 @@ class LanguageTally:
 
     @property
     def kept_share(self) -> float:
-        """Of all but the copies."""
+        """Of all except the copies."""
         return self.kept / max(1, self.kept + self.lost.total())
 
     def quality(self) -> dict[str, float]:
@@ -71,7 +71,7 @@ class LanguageTally:
 
 @dataclass(slots=True)
 class Tally:
-    """The questions of the data, those that were left as they are, and each language."""
+    """Counts of all questions, of those left unchanged, and of each language."""
 
     config: AugmentationConfig
     engines: dict[str, str] = field(default_factory=dict)  # of each language pair
@@ -138,7 +138,7 @@ class Samples:
 
 
 def _kind(one: Translated) -> str:
-    """The stage that found the answer, or what else the question is."""
+    """The stage that found the answer; otherwise the kind of question."""
     if one.new is None:
         return f"Lost: {one.reason}"
     if one.relocated is None:

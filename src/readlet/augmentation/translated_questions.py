@@ -1,4 +1,4 @@
-"""A question in another language, or back from there, with its answers found again."""
+"""A translated or back-translated question, with its answers relocated."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -17,14 +17,14 @@ Translate = Callable[[str], TranslatedText]
 """The translation of a text along the route of a config."""
 
 COPY = "the translation equals the source"
-GARBLED = "question: too little of it is left after the way back"
+GARBLED = "question: too different after back-translation"
 
 _ALL_DIGESTS = 1 << 64
 
 
 @dataclass(frozen=True, slots=True)
 class Translated:
-    """What became of a question in one of the languages of a config.
+    """The outcome for a question in one of the languages of a config.
 
     `new` is the new question, still with the id of its source, or None, and then there is a
     `reason`. `context` is the translated one, also for a lost question.
@@ -36,13 +36,13 @@ class Translated:
     new: Example | None = None
     relocated: Relocated | None = None
     reason: str = ""
-    quality: float | None = None  # of a question that went there and back
+    quality: float | None = None  # of a back-translated question
 
 
 def quality_of(question: str, back: str) -> float:
-    """How much of a question is left after the way there and back: F1 of the character 3-grams.
+    """Quality of a back-translated question: F1 of its character 3-grams with the source.
 
-    Of measures without a language model, this one told sound questions best from garbled ones.
+    Of the measures without a language model, this one separated good from garbled questions best.
     """
     one, other = (Counter(_trigrams(text)) for text in (question, back))
     total = one.total() + other.total()
@@ -63,7 +63,7 @@ def is_chosen(example: Example, config: AugmentationConfig) -> bool:
 
 
 def is_in_source_language(example: Example, config: AugmentationConfig) -> bool:
-    """Data without languages is taken to be in the language of the config."""
+    """Data without languages is assumed to be in the language of the config."""
     return example.language in ("", config.source)
 
 
@@ -72,7 +72,7 @@ def texts_to_translate(
 ) -> Iterator[str]:
     """All texts whose translations `translated` will ask for; some are repeated.
 
-    `has_links`: the translations come with links between words.
+    `has_links`: the translations come with word alignments.
     """
     context: str | None = None
     sentences: Sequence[Range] = ()
@@ -138,7 +138,7 @@ def new_question(
         context=context,
         language=language,
         question_language="" if asked == language else asked,
-        # Those of a question without an answer are not looked for: nothing learns from them.
+        # Plausible answers of unanswerable questions are not relocated: training does not use them.
         plausible_answers=() if relocated is not None else source.plausible_answers,
     )
     if relocated is None:

@@ -2,7 +2,7 @@
 
 A question is paired with another paragraph of its own article: the topic stays the same and the
 answer is gone, so a reader has to learn that an answer may be absent. Where articles are not known,
-or have no such paragraph, it is one of the contexts that are most like its own, by words shared.
+or have no such paragraph, it is paired with one of the contexts that share most words with its own.
 """
 
 import random
@@ -23,18 +23,18 @@ from readlet.text.languages import FUNCTION_WORDS, UNKNOWN, guess_language
 from readlet.text.words import words
 from readlet.types import Example, free_id
 
-# The paragraph is drawn from the few that share most words with the question. With any paragraph,
-# word overlap alone could tell them; always the closest one would repeat few paragraphs.
+# The paragraph is drawn from the few that share most words with the question. With random ones,
+# word overlap would give them away; always taking the closest would repeat few paragraphs.
 BEST_FEW = 3
 
-NOTHING_LIKE_IT = "with no other context like theirs"
-ANSWER_EVERYWHERE = "whose answer, or the question itself, is in every other context like theirs"
+NOTHING_LIKE_IT = "without a similar context"
+ANSWER_EVERYWHERE = "whose answer, or the question itself, is in every similar context"
 
-# Of contexts of other articles: those that share most words with the question's own.
+# Contexts of other articles that share most words with the question's own.
 _SIMILAR = 6
-# Words of a context by which others like it are found: the rarest of those that others have.
+# Words of a context that are used to find similar ones: the rarest that also occur elsewhere.
 _TELLING = 40
-# From this share of all words on, two contexts are versions of one text: they answer alike.
+# Above this word overlap two contexts are versions of one text: they answer the same questions.
 _VERSION = 0.8
 
 # Question words: rare in prose, and uninformative about the topic where they occur.
@@ -180,7 +180,7 @@ class _Similar:
         self._found: dict[str, list[_Paragraph]] = {}
 
     def to(self, context: str) -> list[_Paragraph]:
-        """The most similar ones, and neither the same nor another version of it."""
+        """The most similar ones, without itself and other versions of it."""
         if context not in self._found:
             self._found[context] = self._search(self._paragraphs[self._number[context]])
         return self._found[context]
@@ -210,7 +210,7 @@ def _elsewhere(
     """One of the paragraphs that share most words with the question and do not answer it.
 
     A paragraph of another article with all words of the question has a similar subject, such as
-    another contract: it may well answer it, in its own way.
+    another contract: it may well answer it, in other words.
     """
     question = plain(example.question)
     asked = content_words(question)
@@ -221,7 +221,7 @@ def _elsewhere(
     own = {one.language for one in paragraphs if one.context == example.context}
     own = own or {example.language or guess_language(example.context)}
     if len({one.language for one in paragraphs} - {UNKNOWN}) < 2:
-        own.update(one.language for one in paragraphs)  # some are too short for a guess
+        own.update(one.language for one in paragraphs)  # some are too short to identify
     # Excluded: paragraphs in another language, which are trivial to detect; those with the same
     # question (its own, first of all), since they may answer it in other words; and translations,
     # which may have no known language but often keep the ids.

@@ -7,16 +7,16 @@ from readlet.errors import ReadletError
 SPLITS = ("train", "dev", "test")
 """Of the bundled questions."""
 KINDS = ("kinds-train", "kinds-dev", "kinds-test")
-"""English questions on passages of other kinds: tables, lists, notes, contracts, manuals, reviews.
+"""English questions on other domains: tables, lists, notes, contracts, manuals, reviews.
 
-An article's title begins with the kind of its passage, as in "table: Ferry timetable". Where half
+An article's title begins with its domain, as in "table: Ferry timetable". Where half
 of the questions are near misses without an answer, their ids end with what is missed: "-07-row".
-All of `kinds-test` is of this sort, in styles of its own; nothing is trained or calibrated with it.
+All of `kinds-test` is of this sort, in other styles; nothing is trained or calibrated with it.
 """
 REVIEWS = ("reviews-train", "reviews-dev")
-"""Short made-up reviews with the labels good and bad, to try classifiers with."""
+"""Short synthetic reviews with the labels good and bad, to try classifiers."""
 NAMES = (*SPLITS, *KINDS, *REVIEWS)
-"""Everything that `corpus` finds."""
+"""All names that `corpus` accepts."""
 _READER = Path(__file__).parent / "reader"
 
 

@@ -43,13 +43,13 @@ _MODULES = {
 
 
 class _Ended(BaseException):
-    """How the command ended, if typer would report that in its own way."""
+    """The outcome of a command, which typer would otherwise report in its own way."""
 
     def __init__(self, error: BaseException) -> None:
         self.error = error
 
 
-# In typer's help these are noise: ranges, which errors tell; defaults that only name an absence;
+# Noise in typer's help: ranges, which errors report; defaults that only name an absence;
 # and brackets inside brackets.
 _NOISE = re.compile(
     r"(?<=default: )\(|\)(?=\])|; [x<>=\d.]+(?=\])"
@@ -59,7 +59,7 @@ _TYPES = {"int": "N", "int range": "N", "float": "X", "str": "TEXT"}
 
 
 class _Command(TyperCommand):
-    """A command whose help reads well at 80 columns."""
+    """A command whose help is readable at 80 columns."""
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         given = [p for p in self.get_params(ctx) if not isinstance(p, TyperOption)]
@@ -85,7 +85,7 @@ def _option(name: str) -> str:
     """`--limit <int range>` is `--limit N`, and `--list / --no-list` is `--list`."""
     switch, _, kind = name.partition(" / --no-")[0].partition(" <")
     kind = kind.removesuffix(">")
-    shown = kind if "|" in kind else _TYPES.get(kind, kind.upper())  # choices are typed as they are
+    shown = kind if "|" in kind else _TYPES.get(kind, kind.upper())  # choices are shown literally
     return f"{switch} {shown}".strip()
 
 
@@ -153,7 +153,7 @@ def main() -> None:
 
 
 def _end_now(code: int) -> None:
-    """One of several processes ends here: threads of the process group may abort a slower exit."""
+    """Exit one of several processes: threads of the process group may abort a slower exit."""
     sys.stdout.flush()
     sys.stderr.flush()
     if code and os.environ.get("LOCAL_RANK", "0") != "0":
@@ -182,7 +182,7 @@ def _run() -> int:
 
 
 def _reported(error: BaseException, *, debug: bool) -> int:
-    """The exit code, after one line for everything that a user can mend; other errors go on."""
+    """The exit code, after one line for errors that the user can fix; others are raised."""
     if isinstance(error, KeyboardInterrupt) or was_interrupted():
         how = str(error) if isinstance(error, KeyboardInterrupt) else ""
         say(f"readlet: {one_line(how) or 'interrupted'}")
@@ -203,7 +203,7 @@ def _reported(error: BaseException, *, debug: bool) -> int:
 
 
 def _fault(error: BaseException) -> str | None:
-    """The message for a user; None if it is an error in the program."""
+    """The message for the user; None if it is a bug."""
     if is_out_of_memory(error):
         return f"{memory_fault(error)}; free some, or give less text at once"
     if isinstance(error, ReadletError):

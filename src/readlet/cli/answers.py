@@ -1,4 +1,4 @@
-"""Answers about one passage or many documents, and how they are printed: in at most six lines."""
+"""Answers about one passage or many documents, printed in at most six lines."""
 
 import re
 from dataclasses import asdict, dataclass
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from readlet.inference.documents import Documents
     from readlet.inference.inputs import Answerer
 
-# At most this many characters of an answer and of its sentence: two lines of a terminal each; and
+# Maximum characters of an answer and of its sentence, two terminal lines each; and
 # of a passage, a screen or two.
 _OF_ANSWER, _OF_SENTENCE, _OF_PASSAGE = 150, 140, 4000
 
 
 @dataclass(frozen=True)
 class Located:
-    """A candidate in the text where it stands."""
+    """A candidate with the text that contains it."""
 
     name: str  # of the document
     document: "DocumentText"
@@ -53,7 +53,7 @@ class Answer:
     question: str
     prediction: Prediction
     found: tuple[Located, ...]  # best first
-    where: str  # it was looked for
+    where: str  # where it was searched
     values: dict[str, Any]  # for JSON, without candidates
     candidates: list[dict[str, Any]]
     note: str = ""
@@ -62,7 +62,7 @@ class Answer:
         return self.values | {"n_best": self.candidates[:shown]}
 
     def show(self, shown: int = 1) -> None:
-        """Print the answer, its sentence and its place, and so many candidates if it is not one."""
+        """Print the answer, its sentence and its place, and the `shown` best candidates."""
         show_prediction(self.prediction, self.where)
         if self.found:
             best = self.found[0]
@@ -74,7 +74,7 @@ class Answer:
             self.show_more(shown)
 
     def show_more(self, shown: int = N_BEST) -> None:
-        """Print so many candidates, each in its sentence."""
+        """Print the candidates, each in its sentence."""
         for rank, one in enumerate(self.found[:shown], 1):
             score = f"  {rank}. {one.candidate.score:.2f}  "
             place = Text(f"  {one.place}", style="dim")
@@ -89,7 +89,7 @@ class Answer:
 
 
 class Source(Protocol):
-    """Something that can be asked again and again."""
+    """A source of answers to any number of questions."""
 
     def answer(self, question: str, shown: int = 1) -> Answer: ...
 

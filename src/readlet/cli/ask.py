@@ -81,7 +81,7 @@ def ask(
 ) -> None:
     """Answer questions about a passage or many documents.
 
-    Where the text does not answer a question, that is reported.
+    If the text does not contain the answer, the reader says so.
     """
     from readlet.inference.document_files import STANDARD_INPUT
 
@@ -143,7 +143,7 @@ def _asked(
 
 
 def _report_skipped(files: "DocumentFiles") -> None:
-    """Report files that are not read, on stderr in one line for each reason."""
+    """Report skipped files on stderr, one line for each reason."""
     if files.unreadable:
         shown = "; ".join(files.unreadable[:FEW])
         more = len(files.unreadable) - FEW

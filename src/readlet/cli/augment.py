@@ -1,6 +1,6 @@
-"""`readlet augment`: more training data by translation, with every answer found again.
+"""`readlet augment`: more training data by translation, with relocated answers.
 
-`readlet translators`: which translation engines there are.
+`readlet translators`: the translation engines of this machine.
 """
 
 import shlex
@@ -74,7 +74,7 @@ def augment(
         float,
         typer.Option(
             metavar="Q",
-            help="With --back: drop questions of which less than this is left, from 0 to 1; 0.8 "
+            help="With --back: drop questions below this quality, from 0 to 1; 0.8 "
             "drops two of three garbled ones.",
         ),
     ] = 0.0,
@@ -83,7 +83,7 @@ def augment(
     ] = 1.0,
     seed: Annotated[int, typer.Option(help="Random seed of that fraction.")] = 0,
     merge: Annotated[
-        bool, typer.Option("--merge/--no-merge", help="Write the old questions, too.")
+        bool, typer.Option("--merge/--no-merge", help="Also write the old questions.")
     ] = True,
     engine: Annotated[
         str | None,
@@ -119,7 +119,7 @@ def augment(
 ) -> None:
     """Add translated or back-translated questions to data.
 
-    Every answer is found again in the translated context, or the question is counted as lost.
+    Answers are relocated in the translated context; otherwise the question counts as lost.
     If it is interrupted, even by SIGKILL, the same command continues where it stopped.
     """
     from readlet.augmentation.config import AugmentationConfig

@@ -81,7 +81,7 @@ def _problems(file: FileReport, list_all: bool) -> Table:
         mark = "[red]✗[/red]" if fault.is_wrong else "[yellow]•[/yellow]"
         for number, finding in enumerate(found if list_all else found[:FEW]):
             first = (mark, fault.label, f"{counts[fault]:,}") if number == 0 else ("", "", "")
-            # Before columns are measured: a control character has no width, its picture has one.
+            # Before columns are measured: a control character has no width, its picture has.
             texts = (escape(harmless(text)) for text in (finding.id, finding.detail))
             table.add_row(*first, *texts)
     return table

@@ -53,12 +53,12 @@ def demo() -> None:
 def _ask_bundled() -> None:
     from readlet.inference.reader import Reader
 
-    console.print("Six questions about two unseen passages, two of which have no answer there:\n")
+    console.print("Six questions about two unseen passages, two of them unanswerable:\n")
     _ask(Reader.load(), "test", ASKED_OF_BUNDLED)
 
 
 def _score_bundled() -> None:
-    """Compare with the baseline on the language that it reads."""
+    """Compare with the baseline on the reader's language."""
     from readlet.cli.evaluate import show_evaluation
     from readlet.data import read_examples, write_examples
     from readlet.inference.evaluate_questions import evaluate_questions

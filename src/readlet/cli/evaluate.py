@@ -123,7 +123,7 @@ def evaluate(
             "--against": against is not None,
             "--save-predictions": save is not None,
         }
-        _refuse(f"{len(targets) - 1} data files", "these options are for one file", of_one)
+        _reject_options(f"{len(targets) - 1} data files", "these options are for one file", of_one)
         if stored_task(reader) == "classes":
             raise ReadletError(f"{reader}: a classifier; give one data file at a time")
         several = evaluate_several(
@@ -149,7 +149,7 @@ def evaluate(
         "--rules": rules is not None,
     }
     if reader is not None and stored_task(reader) == "classes":
-        _refuse(reader, "a classifier", of_questions)
+        _reject_options(reader, "a classifier", of_questions)
         found = evaluate_classifier(
             reader,
             data,
@@ -162,7 +162,7 @@ def evaluate(
     elif task is not None or (predictions is not None and content_of(data, data_format) == "texts"):
         what = "a GLUE file" if task is not None else "a file of texts with labels"
         of_readers = {"--device": device != "auto"}
-        _refuse(data, what, of_questions | of_readers)
+        _reject_options(data, what, of_questions | of_readers)
         if predictions is None:
             raise ReadletError(f"{data}: {what}; give --predictions FILE, or a classifier")
         found = evaluate_sentences(
@@ -195,7 +195,7 @@ def evaluate(
     raise typer.Exit(int(bool(found.missing) and not allow_missing))
 
 
-def _refuse(source: str, what: str, options: dict[str, bool]) -> None:
+def _reject_options(source: str, what: str, options: dict[str, bool]) -> None:
     """Reject options that would have no effect here."""
     given = [option for option, is_given in options.items() if is_given]
     if given:
@@ -257,7 +257,7 @@ def _show_several(several: "SeveralEvaluations") -> None:
 
 
 def _short(name: str) -> str:
-    """The end of a path tells files apart."""
+    """The end of a path, which distinguishes files."""
     return name if len(name) <= _NAME_SHOWN else f"…{name[1 - _NAME_SHOWN :]}"
 
 

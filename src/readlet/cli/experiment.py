@@ -73,7 +73,7 @@ def run(
         ),
     ] = "",
 ) -> None:
-    """Run what is not finished yet. Interrupted runs resume where they stopped.
+    """Run the missing runs. Interrupted ones resume where they stopped.
 
     To use several GPUs per run: accelerate launch -m readlet experiment run ...
     """
@@ -128,7 +128,7 @@ def report(
         typer.Option(help="Folder of the report.", show_default="the folder of the runs"),
     ] = None,
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace files outside of the folder of the runs.")
+        bool, typer.Option("--overwrite", help="Replace files outside the folder of the runs.")
     ] = False,
 ) -> None:
     """Write a report: scores with deviations, significance tests and learning curves."""

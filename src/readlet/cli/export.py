@@ -24,7 +24,7 @@ def export(
 ) -> None:
     """Write a model in ONNX: it runs without torch.
 
-    It starts faster. Its scores are compared with those of torch first. All commands read its
+    It loads faster. Its scores are first compared with those of torch. All commands accept its
     folder.
     """
     from readlet.errors import ReadletError
@@ -36,7 +36,7 @@ def export(
     made = export_folder(reader, out, int8=int8, dev=dev)
     lines = [
         f"{out}: {made.bytes / 1e6:.2f} MB in {'int8' if int8 else 'float32'}",
-        f"scores in ONNX and of torch differ by at most {made.difference:.1g}",
+        f"scores of the ONNX model and of torch differ by at most {made.difference:.1g}",
     ]
     if dev:
         lines += [

@@ -25,7 +25,7 @@ Ray = Annotated[
 Format = Annotated[
     str,
     typer.Option(
-        "--format", metavar="NAME", help="Of the outputs of many files, as their names end."
+        "--format", metavar="NAME", help="Of the outputs of many files: the suffix of their names."
     ),
 ]
 
@@ -47,7 +47,7 @@ def many_files(
     if not (ray or is_remote(out) or any(map(names_many, sources))):
         return None
     if out.removesuffix(".gz").endswith(DATA_SUFFIXES):
-        raise ReadletError(f"--out {out}: is the name of a file; of many files give a folder")
+        raise ReadletError(f"--out {out}: is the name of a file; for many files give a folder")
     for name, value in only_one.items():
         if value:
             raise ReadletError(f"{name}: is for a single file; leave it out")
@@ -57,7 +57,7 @@ def many_files(
 
 
 def show_summary(found: "Summary", out: str, what: str) -> None:
-    """What became of the files; those that failed are an error, by reason."""
+    """Print the outcome for all files; failed ones are an error, by reason."""
     done = found.files - found.skipped - len(found.failed)
     line = f"{out}: {done:,} of {found.files:,} files done"
     if found.skipped:

@@ -15,7 +15,7 @@ MinConfidence = Annotated[
     str,
     typer.Option(
         metavar="LEVEL",
-        help="How sure the reader must be to answer, and not to abstain: always, balanced, strict, "
+        help="How sure the reader must be to answer rather than abstain: always, balanced, strict, "
         "or a number from 0 to 1.",
     ),
 ]

@@ -31,7 +31,7 @@ def predict(
         typer.Argument(
             metavar="DATA...",
             help="Questions with their contexts, labelled or not: a file, or a folder, a pattern "
-            "in quotes or a URL (s3://, gs://) of many.",
+            "in quotes or a URL (s3://, gs://) for many.",
         ),
     ],
     out: Annotated[
@@ -59,7 +59,7 @@ def predict(
     device: Device = "auto",
     batch_size: Annotated[
         int | None,
-        typer.Option(min=1, help="Passages read at once.", show_default="suits the device"),
+        typer.Option(min=1, help="Passages per batch.", show_default="suits the device"),
     ] = None,
     overwrite: Overwrite = False,
     ray: Ray = "",

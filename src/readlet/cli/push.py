@@ -17,15 +17,15 @@ def push(
         ),
     ] = "",
     private: Annotated[
-        bool, typer.Option("--private", help="Only you can see a repository that is made.")
+        bool, typer.Option("--private", help="Make a new repository private.")
     ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would be sent, and stop.")
     ] = False,
 ) -> None:
-    """Publish a model on the Hugging Face hub; everybody can then name it USER/NAME.
+    """Publish a model on the Hugging Face hub, where it can be used as USER/NAME.
 
-    A token that may write is needed: hf auth login, or HF_TOKEN.
+    It needs a token with write access: hf auth login, or HF_TOKEN.
     """
     from readlet.inference.publish import publish
 

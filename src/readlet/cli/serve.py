@@ -18,7 +18,7 @@ def serve(
         ),
     ] = None,
     host: Annotated[
-        str, typer.Option(help="Address to listen on. Any but the loopback ones needs a key.")
+        str, typer.Option(help="Address to listen on. All except loopback addresses need a key.")
     ] = "127.0.0.1",
     port: Annotated[
         int, typer.Option(min=0, max=65535, help="Port to listen on; 0: any free one.")

@@ -26,7 +26,7 @@ def slim(
     ] = None,
     int8: Annotated[
         bool,
-        typer.Option("--int8", help="Store matrices in eight bits: half of the size again."),
+        typer.Option("--int8", help="Store matrices in eight bits, which halves the size again."),
     ] = False,
     dev: Annotated[
         str,

@@ -158,7 +158,7 @@ def encode(
 ) -> None:
     """Write a vector for each word, made by a pretrained encoder.
 
-    Beside GloVe in `words.vectors`, they tell a small reader which words are alike.
+    Added to GloVe in `words.vectors`, they tell a small reader which words are similar.
     """
     from readlet.inference.trained_model import chosen_device
     from readlet.vectors.encode_words import encode_words

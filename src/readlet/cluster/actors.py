@@ -1,4 +1,4 @@
-"""Work done by the actors of a Ray cluster: each makes its worker once, then takes item after item.
+"""Work by actors of a Ray cluster: each builds its worker once, then takes item after item.
 
 An actor that dies is replaced and its item given to another one.
 """
@@ -17,9 +17,9 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 LOCAL = "local"
-ATTEMPTS = 3  # of one item, if its actor dies; and of actors that die before they take one
-_BEAT = 1.0  # seconds between two looks at Ctrl-C
-_STORE = 256 << 20  # bytes of shared memory for what actors are sent
+ATTEMPTS = 3  # at one item, if its actor dies; and at starting actors
+_BEAT = 1.0  # seconds between checks for Ctrl-C
+_STORE = 256 << 20  # bytes of shared memory for the arguments of actors
 
 
 class Died:
@@ -27,7 +27,7 @@ class Died:
 
 
 class Share(NamedTuple):
-    """How many actors there are, and what each of them has."""
+    """The number of actors, and the resources of each."""
 
     actors: int
     cores: int
@@ -35,7 +35,7 @@ class Share(NamedTuple):
 
 
 class _Actor:
-    """A worker in a process of its own, with threads of its own."""
+    """A worker in its own process, with its own threads."""
 
     def __init__(self, make_worker: Callable[[], Callable[[Any], Any]], cores: int) -> None:
         for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS", CORES):
@@ -43,7 +43,7 @@ class _Actor:
         self._make_worker = make_worker
 
     def prepare(self) -> ReadletError | None:
-        """Make the worker; an error if there is no such model, for example."""
+        """Build the worker; an error if there is no such model, for example."""
         try:
             self._work = self._make_worker()
         except ReadletError as error:
@@ -86,7 +86,7 @@ def _by_actors(
     reference = ray.put(make_worker)
     waiting, attempts = deque(enumerate(items)), Counter[int]()
     died_early = 0
-    # What each actor does; None while it starts. An item waits for an actor that has started: a new
+    # The item of each actor; None while it starts. An item waits for a started actor: a new
     # one may have to wait for the cores of another.
     at_work: dict[Any, tuple[Any, int | None]] = {}
 
@@ -116,7 +116,7 @@ def _by_actors(
                     if number is None:
                         died_early += 1
                         if died_early > ATTEMPTS * share.actors:
-                            fault = f"--ray {address}: workers die as soon as they start"
+                            fault = f"--ray {address}: workers die on start"
                             raise ReadletError(f"{fault}; {_LOGS}") from None
                     elif attempts[number] < ATTEMPTS:
                         waiting.append((number, items[number]))
@@ -140,9 +140,9 @@ _LOGS = "see their logs, by default in /tmp/ray/session_latest/logs"
 def share_of(
     nodes: Sequence[tuple[int, int]], items: int, *, cores: int = 0, with_gpu: bool = True
 ) -> Share:
-    """Of machines with these numbers of cores and GPUs: what the actors for so many items have.
+    """The actors for `items` items on machines with these cores and GPUs.
 
-    An actor for each GPU. Without any, one for so many `cores`; 0: for each core, or for a few if
+    One actor per GPU. Without GPUs, one per `cores` cores; 0: one per core, or per several cores if
     there are fewer items than cores. On every machine there is room for an actor.
     """
     gpus = sum(count for _, count in nodes) if with_gpu else 0
@@ -165,9 +165,9 @@ def _nodes(ray: Any) -> list[tuple[int, int]]:
 def connected(address: str) -> Iterator[Any]:
     """The module `ray`, connected to a cluster or to actors on this machine alone.
 
-    Inside of another one it is the same connection. Telemetry and dashboard are off. On one machine
-    Ray wants a token from whoever talks to it; a cluster that is running already has settings of
-    its own.
+    Nested calls share the connection. Telemetry and dashboard are off. On one machine
+    Ray requires a token of its clients; a cluster that is already running has its own
+    settings.
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     try:

@@ -1,6 +1,6 @@
 """Models as functions from columns to columns, for Ray Data, Spark, Daft and `datasets`.
 
-They are pickled as their settings; a process loads its model with the first batch, and once.
+Only their settings are pickled; each process loads the model once, with its first batch.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,9 +19,9 @@ from readlet.inference.trained_model import AUTO
 
 @dataclass(frozen=True)
 class AnswerColumns:
-    """The answers to the questions of a batch, as columns after those of the batch.
+    """The answers to the questions of a batch, as additional columns.
 
-    They are `answer`, `answer_start`, `answer_end`, `answer_score`, `no_answer` and `abstained`. A
+    These are `answer`, `answer_start`, `answer_end`, `answer_score`, `no_answer` and `abstained`. A
     batch is a dict of lists or arrays, or a DataFrame; the result is of the same kind.
 
     >>> from readlet.cluster.columns import AnswerColumns
@@ -37,7 +37,7 @@ class AnswerColumns:
     options: AnswerOptions = DEFAULTS
     device: str = AUTO
     prefix: str = ""
-    """Of the new names, where the data has some of them."""
+    """Prefix of the new columns, if the data has columns of these names."""
 
     def __call__(self, batch: Any) -> Any:
         asked = zip(_texts(batch, self.question), _texts(batch, self.context), strict=True)
@@ -57,7 +57,7 @@ class AnswerColumns:
 class ClassifyColumns:
     """The labels of the texts of a batch: columns `label` and `probability`.
 
-    A classifier of values has them as `label`, and no `probability`. Batches are as for
+    A regression model has its values as `label`, and no `probability`. Batches are as for
     `AnswerColumns`.
     """
 
@@ -68,7 +68,7 @@ class ClassifyColumns:
     """The name of the column of second texts, for a classifier of pairs."""
     device: str = AUTO
     prefix: str = ""
-    """Of the new names, where the data has some of them."""
+    """Prefix of the new columns, if the data has columns of these names."""
 
     def __call__(self, batch: Any) -> Any:
         firsts = _texts(batch, self.text)
@@ -99,12 +99,12 @@ def _texts(batch: Any, name: str) -> list[str]:
     for number, text in enumerate(texts):
         if not isinstance(text, str):
             fault = f"column {name!r}: {text!r:.40} in row {number} of a batch is not text"
-            raise ReadletError(f"{fault}; fill it, or leave the row out")
+            raise ReadletError(f"{fault}; fill in a text, or leave the row out")
     return texts
 
 
 def _with(batch: Any, made: Mapping[str, Sequence[Any]], prefix: str) -> Any:
-    """The batch with more columns, as what it is itself."""
+    """The batch with more columns, of the same type."""
     named = {f"{prefix}{name}": values for name, values in made.items()}
     if taken := [name for name in named if name in batch]:
         raise ReadletError(f"column {taken[0]!r}: is in the batch already; give a prefix")

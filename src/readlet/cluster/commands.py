@@ -1,4 +1,4 @@
-"""`predict`, `classify` and `augment` for many files: each file has an output of its own."""
+"""`predict`, `classify` and `augment` for many files, with one output per file."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -41,7 +41,7 @@ class Files:
     out: str
     data_format: DataFormat = PLAIN
     kind: str = "jsonl"
-    """The format of the outputs, as their names end."""
+    """The format of the outputs: the suffix of their names."""
     ray: str = ""
     """See `map_files`."""
 
@@ -49,7 +49,7 @@ class Files:
         return jobs_of(self.sources, self.out, f".{self.kind}")
 
     def settings(self, command: str, **values: Any) -> dict[str, Any]:
-        """What the outputs depend on."""
+        """Everything that the outputs depend on."""
         return {
             "command": command,
             "readlet": version("readlet"),
@@ -115,10 +115,10 @@ def _absolute(model: str) -> str:
 def augment_files(
     files: Files, config: AugmentationConfig, *, engine: str | None = None, caches: str = ""
 ) -> Summary:
-    """New questions from those of many files: `augment` for each, with a cache of its own.
+    """New questions from those of many files: `augment` for each, with a separate cache.
 
-    So an output depends on its file alone. `caches` is a folder that keeps them; otherwise they are
-    in the cache folder of the machine, and removed when the output is there.
+    So an output depends on its file alone. `caches` is a folder to keep them; otherwise they are
+    in the cache folder of the machine, and removed once the output exists.
     """
     choose = partial(translator_for, engine=engine)
     settings = files.settings("augment", engines=engines(config, cache(choose)), **asdict(config))
@@ -155,9 +155,9 @@ def _augmenter(
 
 
 def _check_ids(files: Files, config: AugmentationConfig, jobs: Sequence[Job]) -> None:
-    """An error if an id, old or new, would be that of questions in two files.
+    """An error if an id, old or new, would occur in two files.
 
-    Files that cannot be read are passed over: they fail later on, with the reason.
+    Files that cannot be read are skipped: they fail later, with the reason.
     """
     noted = jobs_of(files.sources, f"{files.out.rstrip('/')}/{_IDS}", ".npy")
     settings = files.settings("ids", to=config.to, back=config.back)
@@ -171,7 +171,7 @@ def _check_ids(files: Files, config: AugmentationConfig, jobs: Sequence[Job]) ->
         return
     twice = [job.source for job, here in zip(good, found, strict=True) if repeated[0] in here]
     fault = f"{len(repeated):,} ids occur in several files, one of them in {twice[1]}"
-    raise bad_input(twice[0], "", fault, "give every question an id of its own")
+    raise bad_input(twice[0], "", fault, "give every question a unique id")
 
 
 def _id_noter(config: AugmentationConfig, data_format: DataFormat) -> Worker:

@@ -143,8 +143,8 @@ def local_copy(source: str) -> Iterator[Path]:
 def published(target: str) -> Iterator[Path]:
     """A path to write an output to: a remote one appears whole, after the `with`.
 
-    A local output is written at its place: its writer publishes it whole, and may keep what it has
-    done beside it.
+    A local output is written in place: its writer publishes it whole, and may keep finished work
+    beside it.
     """
     if not is_remote(target):
         Path(target).parent.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,7 @@
 """Work over many files: one after the other, or by the actors of a Ray cluster.
 
 A worker is a function from an input and an output file to counts. It is built once for each actor,
-which loads its model then. Finished outputs are skipped, so a call that was killed is repeated to
+which loads its model then. Finished outputs are skipped, so repeat a killed call to
 continue. A file that fails does not stop the others.
 """
 
@@ -22,7 +22,7 @@ from readlet.console import track
 from readlet.errors import bad_input
 
 Worker = Callable[[Path, Path], Mapping[str, int]]
-"""Reads the first path, writes the second one whole, and returns what it counted."""
+"""Reads the first path, writes the second one atomically, and returns its counts."""
 MakeWorker = Callable[[], Worker]
 
 _SETTINGS = ".readlet-job.json"
@@ -31,13 +31,13 @@ _COUNTED = re.compile(r"([\d,]+) × (.*)", re.DOTALL)
 
 @dataclass
 class Summary:
-    """What became of the files."""
+    """The outcome for the files."""
 
     files: int
     skipped: int
     counts: Counter[str] = field(default_factory=Counter)
     warned: Counter[str] = field(default_factory=Counter)
-    """Warnings, and how often they were given: in files, or what they count themselves."""
+    """Warnings with their counts: the number of files, or the number in the warning."""
     failed: dict[str, str] = field(default_factory=dict)
     """The reason for each file that failed."""
 
@@ -70,7 +70,7 @@ def map_files(
 
     `ray` is empty for one file after the other in this process, `local` for actors on this
     machine, `auto` for the cluster that this machine belongs to, or the address of a cluster.
-    `settings` determine the outputs: a folder with outputs of other settings is refused.
+    `settings` determine the outputs: a folder with outputs of other settings is rejected.
     """
     remaining = missing(jobs)
     _note_settings(jobs, settings, is_new=len(remaining) == len(jobs))
@@ -101,7 +101,7 @@ def _absolute(name: str) -> str:
 
 
 def _note_settings(jobs: Sequence[Job], settings: Mapping[str, Any], *, is_new: bool) -> None:
-    """Note the settings in the outputs' folder; refuse a folder with outputs of other settings.
+    """Record the settings in the outputs' folder; reject a folder with outputs of other settings.
 
     `is_new`: there are no outputs yet, perhaps because all files failed with other settings.
     """
@@ -127,7 +127,7 @@ def _worker_of_jobs(make_worker: MakeWorker) -> Callable[[Job], _Outcome]:
 
 
 def _do(worker: Worker, job: Job) -> _Outcome:
-    """One job; what is wrong with its file is an outcome, not an error."""
+    """One job; a fault of its file is returned, not raised."""
     counts: Mapping[str, int] = {}
     fault, copy = "", ""
     with warnings.catch_warnings(record=True) as caught:

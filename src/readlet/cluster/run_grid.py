@@ -1,7 +1,7 @@
-"""The runs of a grid by the actors of a Ray cluster: each has a runner, and sends runs back whole.
+"""Trains the runs of a grid on a Ray cluster: each actor has a runner and returns complete runs.
 
-An actor trains in the cache folder of its machine: what is lost with it is the run in work. Of a
-run whose machine is still there, checkpoints are left, and the next call resumes them.
+An actor trains in the cache folder of its machine: if it dies, only the current run is lost. If
+the machine is still there, so are the checkpoints, and the next call resumes from them.
 """
 
 import os
@@ -17,7 +17,7 @@ from readlet.experiments.runner import (
     Runner,
     Watcher,
     find_finished,
-    refuse_failures,
+    raise_failures,
     take_folder,
 )
 from readlet.experiments.store import RESULT, DamagedRunError, FinishedRun, RunFolder
@@ -55,12 +55,12 @@ def run_grid_by_actors(
         error = made if isinstance(made, ReadletError) else fault
         failures.append(f"{run.label}: {error}")
         watcher.failed(run, error)
-    refuse_failures(grid, failures)
+    raise_failures(grid, failures)
     return done
 
 
 def _runner(current: str, keep_readers: bool) -> Callable[[Run], _Files | ReadletError]:
-    """In an actor: what trains one run after the other."""
+    """In an actor: trains one run after the other."""
     if Path(current).is_dir():
         os.chdir(current)  # paths of data may be relative to it
     scratch = cache_folder() / "runs"
@@ -73,7 +73,7 @@ def _runner(current: str, keep_readers: bool) -> Callable[[Run], _Files | Readle
         except ReadletError as error:
             return error
         if finished is None:
-            return ReadletError("another process on the same machine trains it; wait for it")
+            return ReadletError("another process on the same machine is training it; wait for it")
         paths = (path for path in folder.path.rglob("*") if path.is_file())
         files = {path.relative_to(folder.path).as_posix(): path.read_bytes() for path in paths}
         shutil.rmtree(folder.path, ignore_errors=True)
@@ -86,13 +86,13 @@ def _made(runner: Runner, folder: RunFolder, run: Run) -> FinishedRun | None:
     watch = lambda *_: None  # noqa: E731  its epochs are not sent
     try:
         return runner.make(run, watch)
-    except DamagedRunError:  # left by an earlier call: what it had is made again
+    except DamagedRunError:  # left by an earlier call: trained again
         shutil.rmtree(folder.path, ignore_errors=True)
         return runner.make(run, watch)
 
 
 def _stored(folder: RunFolder, files: _Files) -> FinishedRun:
-    """Write the files of a run, the result last; a folder with work in it is not damaged."""
+    """Write the files of a run, the result last; unfinished work in the folder is kept."""
     with folder.claimed():
         folder.work.mkdir(parents=True, exist_ok=True)
         for name in sorted(files, key=RESULT.__eq__):

@@ -1,4 +1,4 @@
-"""What other libraries had and programs were built on, with the same arguments and results."""
+"""APIs that other libraries have removed, with the same arguments and results."""
 
 from readlet.compat.pipelines import pipeline
 

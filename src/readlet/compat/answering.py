@@ -1,8 +1,8 @@
-"""The ways to call the pipeline: what is asked, and whether one answer or a list is expected.
+"""The ways to call the pipeline: its questions, and whether it returns one answer or a list.
 
-The options of a call, by the names that transformers' pipeline gave them.
+The options of a call, under their names in transformers' pipeline.
 
-What answers: questions and options in, ranked answers out.
+The protocol of answering models: questions and options in, ranked answers out.
 """
 
 from collections.abc import Iterator, Mapping
@@ -42,7 +42,7 @@ def _zipped(question: Any, context: Any) -> list[Asked]:
     if isinstance(question, list) and isinstance(context, list):
         if len(question) != len(context):
             counts = f"{len(question)} questions and {len(context)} contexts"
-            raise ReadletError(f"{counts}; give as many of both")
+            raise ReadletError(f"{counts}; give the same number of both")
         return list(zip(question, context, strict=True))
     kinds = f"question is a {type(question).__name__}, context a {type(context).__name__}"
     raise ReadletError(f"{kinds}; {_REMEDY}")
@@ -52,7 +52,7 @@ def _asked(item: Any) -> Asked:
     if hasattr(item, "question_text") and hasattr(item, "context_text"):  # as SquadExample has
         return item.question_text, item.context_text
     if not isinstance(item, Mapping):
-        raise ReadletError(f"a {type(item).__name__} is asked; {_REMEDY}")
+        raise ReadletError(f"a {type(item).__name__} is not a question; {_REMEDY}")
     return item
 
 
@@ -86,9 +86,9 @@ class Options:
                 raise ReadletError(f"{name}: {value!r:.40}; give a number from 1")
 
     def changed(self, given: dict[str, Any]) -> "Options":
-        """With what a call gives; None leaves an option as it is.
+        """With the options of a call; None leaves an option unchanged.
 
-        Programs of ten years pass options of old versions: a warning says what becomes of them.
+        Old programs pass options of old versions: a warning says how they are treated.
         """
         known = [field.name for field in fields(self)]
         chosen = {}
@@ -109,7 +109,7 @@ class Options:
 
 
 _RENAMED = {"topk": "top_k"}
-# What pipelines and their calls have taken besides, from version 2 to 5.2, and a remedy.
+# Other arguments of pipelines and their calls, from version 2 to 5.2, and a remedy.
 _LOADED = "load model and tokenizer yourself and pass both"
 _UNNEEDED = "leave it out"
 _WITHOUT_EFFECT = dict.fromkeys(
@@ -150,7 +150,7 @@ def ranked(answers: list[Answer], options: Options) -> list[Answer]:
 
 
 class ReaderAnswering:
-    """A reader of Readlet, with its own windows and calibrated scores."""
+    """A Readlet reader, with its own windows and calibrated scores."""
 
     def __init__(self, reader: Answerer, at_once: int) -> None:
         self.reader = reader
@@ -160,9 +160,7 @@ class ReaderAnswering:
         for name in _OF_TOKENS:
             if getattr(options, name) is not None:
                 fault = f"{name}: has no effect"
-                warn_caller(
-                    f"{fault}; a reader of Readlet has windows and answer lengths of its own"
-                )
+                warn_caller(f"{fault}; a Readlet reader has its own windows and answer length")
         impossible = options.handle_impossible_answer
         how = AnswerOptions(
             n_best=options.top_k,

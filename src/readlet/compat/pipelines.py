@@ -33,8 +33,8 @@ class QuestionAnsweringPipeline:
 
         `question` and `context` are texts, a list of questions and a text, or two lists. Options:
         `top_k`, `max_answer_len`, `handle_impossible_answer`, `doc_stride`, `max_seq_len`,
-        `align_to_words`. Those of older versions are accepted with a warning that says what became
-        of them.
+        `align_to_words`. Those of older versions are accepted with a warning that says how they are
+        treated.
 
         The result for a question is a dict with `score`, `start`, `end` and `answer`, or a list
         of them unless there is exactly one. Several questions give a list of results, an iterator
@@ -85,7 +85,7 @@ def pipeline(
     name = BUNDLED if model is None else model
     if isinstance(name, (str, Path)) and _is_reader(name):
         if tokenizer is not None:
-            warn_caller("tokenizer: has no effect; a reader of Readlet has its own")
+            warn_caller("tokenizer: has no effect; a Readlet reader has its own")
         answering = _reader(str(name), _device(device), batch_size)
     else:
         answering = _span_model(name, tokenizer, _device(device), batch_size)
@@ -101,7 +101,7 @@ def _device(device: Any) -> str:
 
 
 def _is_reader(name: str | Path) -> bool:
-    """Whether this is a reader of Readlet: those of transformers say what type of model it is."""
+    """Whether this is a Readlet reader: a config.json of transformers has a `model_type`."""
     if name in (BUNDLED, BASELINE):
         return True
     config = Path(name).expanduser() / "config.json"
@@ -127,7 +127,7 @@ def _span_model(model: Any, tokenizer: Any, device: str, batch_size: int) -> "An
         name, model = model, load_span_model(str(model))
         used = load_tokenizer_of(name if tokenizer is None else tokenizer)
     elif tokenizer is None:
-        raise ReadletError("tokenizer: not given; a model that is loaded already needs its own")
+        raise ReadletError("tokenizer: not given; a loaded model needs its tokenizer")
     else:
         used = load_tokenizer_of(tokenizer)
     return SpanModelAnswering(model, used, chosen_device(device), batch_size)

@@ -1,8 +1,8 @@
 """Span models of transformers and their tokenizers, from a folder or the hub.
 
-Span models of transformers: a question is asked of every window, and the answers are joined.
+Every window of the context is scored, and the answers are joined.
 
-Scores are those that the removed pipeline gave: a product of two softmaxes over a window, added up
+Scores are those of the removed pipeline: a product of two softmaxes over a window, added up
 over the spans of one text.
 """
 
@@ -33,11 +33,11 @@ from readlet.models.family import Floats
 from readlet.models.pretrained.encoder import quiet
 from readlet.text.pretrained import encoder_folder, load_tokenizer
 
-_REMEDY = "give a folder that AutoModelForQuestionAnswering loads, or a reader of Readlet"
+_REMEDY = "give a folder that AutoModelForQuestionAnswering loads, or a Readlet reader"
 
 
 def load_tokenizer_of(tokenizer: Any) -> Any:
-    """A fast tokenizer, by folder or name, or as it is given."""
+    """A fast tokenizer, by folder or name, or the given one."""
     if isinstance(tokenizer, (str, Path)):
         return load_tokenizer(str(tokenizer))
     if not getattr(tokenizer, "is_fast", False):
@@ -52,7 +52,7 @@ def load_span_model(name: str) -> Any:
 
     try:
         folder = encoder_folder(name)
-    except InputError as error:  # its remedy is an encoder, which has no span head
+    except InputError as error:  # its remedy would be an encoder, which has no span head
         raise bad_input(name, error.place, error.fault, _REMEDY) from None
     try:
         with quiet():
@@ -78,7 +78,7 @@ class Window(NamedTuple):
     inputs: dict[str, list[int]]  # of the model, by name
     encoding: Any  # from tokens to words and characters
     allowed: NDArray[np.bool_]  # (T,) the tokens of the context
-    is_null: NDArray[np.bool_]  # (T,) the CLS token, the place of "no answer"
+    is_null: NDArray[np.bool_]  # (T,) the CLS token, the position of "no answer"
 
 
 class Scored(NamedTuple):
@@ -124,7 +124,7 @@ class SpanModelAnswering:
                 return_overflowing_tokens=True,
                 return_token_type_ids=True,
             )
-        except BaseException as error:  # the Rust library panics, which is no Exception
+        except BaseException as error:  # the Rust library panics, which is not an Exception
             if isinstance(error, (KeyboardInterrupt, SystemExit, MemoryError)):
                 raise
             fault = f"the question leaves no room for the context in {longest} tokens"

@@ -1,6 +1,6 @@
-"""Search for the position of an answer whose offset is wrong or missing.
+"""Finds the position of an answer whose offset is wrong or missing.
 
-Where an answer that is not at its offset belongs: what `check` reports and `repair` does.
+`check` reports it, and `repair` uses it.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ _TYPED |= {ord(sign): " " for sign in "\t\n\r\u00a0\u2007\u2009\u200a\u202f\u300
 def only_place(context: str, text: str) -> int:
     """Where the text occurs, if it occurs exactly once; else NO_OFFSET.
 
-    Also NO_OFFSET if that is inside of a word, and the text is a word of its own in another case:
+    Also NO_OFFSET if that is inside a word, and the text occurs as a whole word in another case:
     `us` in "just the US".
     """
     first = context.find(text) if text else NO_OFFSET
@@ -36,10 +36,10 @@ def only_place(context: str, text: str) -> int:
 
 
 def occurrences(context: str, text: str) -> list[Span]:
-    """All places of the text, spelled as in the context.
+    """All occurrences of the text, spelled as in the context.
 
-    Unicode normalisation, the shape of quotes and the kind of spaces are ignored only if there is
-    no exact place, and case only if there is none then.
+    Unicode normalisation and kinds of quotes and spaces are ignored only if there is
+    no exact match, and case only if there is still none.
     """
     if not text:
         return []
@@ -53,7 +53,7 @@ def occurrences(context: str, text: str) -> list[Span]:
 def nearest_place(context: str, span: Span) -> Span | None:
     """The occurrence of the span's text that is nearest to its offset, or None.
 
-    The text at the offset itself may differ in case: it was meant, wherever else the text occurs.
+    Text at the offset itself may differ in case: it is preferred to other occurrences.
     """
     if 0 <= span.start < len(context) and not span.is_in(context):
         for place in other_spellings(context, span.text):
@@ -67,7 +67,7 @@ def nearest_place(context: str, span: Span) -> Span | None:
 
 
 def other_spellings(context: str, text: str) -> list[Span]:
-    """All places of the text in any case and typography, spelled as in the context."""
+    """All occurrences of the text in any case and typography, spelled as in the context."""
     return _spellings(context, text, ignore_case=True) if text else []
 
 
@@ -115,9 +115,9 @@ def _spellings(context: str, text: str, *, ignore_case: bool) -> list[Span]:
 
 
 def _cuts(context: str, place: Span) -> bool:
-    """Whether a letter or digit at an edge of the place continues outside of it.
+    """Whether the span cuts a word: a letter or digit at its edge continues outside.
 
-    In scripts that do not separate words, most places do.
+    In scripts that do not separate words, most spans do.
     """
     edges = ((place.start - 1, place.start), (place.end, place.end - 1))
     return any(
@@ -142,9 +142,9 @@ class Placement:
 
 
 def placement(context: str, span: Span, words: Sequence[tuple[int, int]]) -> Placement | None:
-    """The place nearest to the offset. Without one, the first that does not cut a word, if any.
+    """The occurrence nearest to the offset; without an offset, the first that cuts no word, if any.
 
-    Places in another case count only if there is no better one. None: it is not in the context.
+    Those in another case count only if there is no better one. None: it is not in the context.
     """
     if span.start != NO_OFFSET:
         near = nearest_place(context, span)

@@ -1,6 +1,6 @@
-"""The readable items of a source: malformed rows are collected, not raised.
+"""Reads all valid items of a source; malformed rows are collected, not raised.
 
-Check files of questions or labelled texts: report what they contain and what is wrong.
+Checks files of questions or labelled texts: reports what they contain and what is wrong.
 """
 
 import math
@@ -50,7 +50,7 @@ class ReadableItems:
         except EncodingError:
             raise
         except InputError as error:
-            if is_empty and not self.malformed:  # nothing of it can be read
+            if is_empty and not self.malformed:  # none of it can be read
                 raise
             self.end = error
         if is_empty and self.malformed and isinstance(self.malformed[0], NoColumnError):
@@ -96,7 +96,7 @@ class CheckReport:
         return any(finding.fault.is_wrong for file in self.files for finding in file.findings)
 
     def counts(self) -> tuple[int, int]:
-        """Errors, and notes: what the data may have."""
+        """Errors, and notes on what is allowed."""
         findings = [finding for file in self.files for finding in file.findings]
         errors = sum(finding.fault.is_wrong for finding in findings)
         return errors, len(findings) - errors
@@ -195,7 +195,7 @@ def _shared(
 
 
 def _letters(text: str) -> tuple[str, str]:
-    """The same for texts that differ in spaces, case and punctuation only."""
+    """The same for texts that differ only in spaces, case and punctuation."""
     return "letters", "".join(filter(str.isalnum, normalize("NFC", text).casefold()))
 
 

@@ -1,6 +1,6 @@
-"""The two kinds of rows: questions about a context, and texts with labels; what they are called.
+"""The two kinds of rows, questions about a context and texts with labels, and their columns.
 
-Which column of a flat file is which field: named by the user, by its own name, or guessed.
+Which column of a flat file is which field: mapped by the user, named like the field, or guessed.
 
 What a reader does with a malformed row: raise an error (the default), or collect and go on.
 """
@@ -131,7 +131,7 @@ Columns = Mapping[str, str]
 
 @dataclass(frozen=True)
 class DataFormat:
-    """What the user says of a data file, because the file itself does not.
+    """What a data file does not tell by itself: its columns, encoding and content.
 
     >>> data_format = DataFormat({"context": "passage"}, encoding="cp1252")
     >>> data_format == DataFormat.parse(["context=passage"], "cp1252")
@@ -146,7 +146,7 @@ class DataFormat:
 
     @classmethod
     def parse(cls, columns: Iterable[str], encoding: str = "") -> "DataFormat":
-        """Of options: `--column context=passage --encoding cp1252`."""
+        """From options: `--column context=passage --encoding cp1252`."""
         return cls(parse_columns(columns), encoding)
 
 
@@ -162,7 +162,7 @@ def no_column(source: str | Path, place: str, fault: str, field: str) -> NoColum
         f"name the column with --column {field}=NAME (in recipes: data.columns), or rename it with "
         "`readlet data convert`"
     )
-    if field == "question":  # perhaps it is no question data
+    if field == "question":  # perhaps it is not question data
         remedy += "; for texts with labels: --column text=NAME"
     return input_error(NoColumnError, source, place, fault, remedy)
 
@@ -235,7 +235,7 @@ class ColumnFinder:
 
 
 def known_names(names: Iterable[str], columns: Columns) -> int:
-    """How many of the names are columns that can be read."""
+    """How many of the names are known columns."""
     return sum(simple_name(name) in KNOWN_NAMES or name in columns.values() for name in names)
 
 
@@ -250,7 +250,7 @@ def _may_be_guessed(field: str, found: Columns) -> bool:
 
 
 def content_of_columns(columns: Columns) -> Content | None:
-    """What the user's names of columns say of the rows; None if they say nothing."""
+    """What the user's column names imply for the rows; None if nothing."""
     of_texts = [field for field in columns if field not in QUESTIONS.fields]
     of_questions = [field for field in columns if field not in TEXTS.fields]
     if of_texts and of_questions:

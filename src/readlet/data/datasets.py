@@ -1,4 +1,4 @@
-"""Datasets: the items of a source, as they are or validated, with unique ids.
+"""Datasets: the items of a source, raw or validated, with unique ids.
 
 A source is a file, a split of the bundled corpus, or a dataset of the hub, `hub:NAME@SPLIT`, which
 the `datasets` library reads (the `hub` extra). The format of a file is detected by its content,
@@ -67,7 +67,7 @@ def read(
 
     With `on_fault`, malformed rows are passed to it and left out; without, the first one raises an
     error. The encoding is found by a byte order mark, else it is the given one, else UTF-8.
-    `origin` is told the row of each item.
+    `origin` records the row of each item.
     """
     if str(source).startswith(PREFIX):
         reader = RowReader(source, data_format)
@@ -193,9 +193,9 @@ def warn_of_repeated_ids(examples: Sequence[Item], consequence: str) -> None:
 
 
 class StreamedIds:
-    """Own ids for a stream of any length, in 8 bytes for each id.
+    """Unique ids for a stream of any length, in 8 bytes for each id.
 
-    Add all ids first, then ask for the own id of each one, in the same order.
+    Add all ids first, then get the unique id of each one, in the same order.
     """
 
     def __init__(self) -> None:
@@ -251,7 +251,7 @@ def id_digest(identity: str) -> int:
 
 
 def _contains(digests: NDArray[np.uint64], identity: str) -> bool:
-    """Two ids with one digest do no harm: a number is skipped, or an id is tracked needlessly."""
+    """A collision of digests is harmless: a number is skipped, or an id is tracked needlessly."""
     digest = np.uint64(id_digest(identity))
     place = int(np.searchsorted(digests, digest))
     return place < len(digests) and bool(digests[place] == digest)
@@ -323,7 +323,7 @@ def _misplaced(source: str | Path, example: Example, answer: Span) -> ReadletErr
         spelled = "in another Unicode normalisation" if same else f"{near.text!r:.60}"
         where = f"is spelled {spelled} in the context"
     elif answer.start == NO_OFFSET and len(found) == 1:
-        where = f"has no offset and occurs only inside of a word, at {near.start}"
+        where = f"has no offset and occurs only inside a word, at {near.start}"
     elif answer.start == NO_OFFSET:
         where = f"has no offset and occurs {len(found)} times in the context"
     else:
@@ -337,7 +337,7 @@ def _fix_remedy(source: str | Path) -> str:
 
 
 def content_of(source: str | Path, data_format: DataFormat = PLAIN) -> Content:
-    """What a source has: questions, or texts with labels. Only its first item is read."""
+    """What a source contains: questions, or texts with labels. Only its first item is read."""
     faults: list[InputError] = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # they come when all of it is read

@@ -1,4 +1,4 @@
-"""The kinds of fault, and their detection in one example.
+"""The kinds of fault, and how they are detected in one example.
 
 Faults of texts with labels: of a row, between rows, and of all labels of a file.
 """
@@ -160,7 +160,7 @@ def _is_mojibake(match: "regex.Match[str]") -> bool:
 
 
 def _bytes_of(text: str) -> bytes:
-    """Windows-1252, and Latin-1 for the five bytes that it has no character for."""
+    """Windows-1252, and Latin-1 for the five bytes that Windows-1252 leaves undefined."""
     return b"".join(
         c.encode("latin-1") if "\u0080" <= c <= "\u00ff" else c.encode("cp1252") for c in text
     )

@@ -1,6 +1,6 @@
 """JSON: the official files of SQuAD 1.1 and 2.0, lists of flat records, and JSONL.
 
-A file with a list, SQuAD's `{"data": [...]}` or a plain array, is streamed: never is all of it in
+A file with a list, SQuAD's `{"data": [...]}` or a plain array, is streamed: it is never all in
 memory. An item is an article of SQuAD, or a flat record as run_qa of transformers reads them.
 """
 
@@ -207,7 +207,7 @@ def read_json(
 
 
 def _kind(item: Any, rows: RowReader, last: _ItemKind | None) -> _ItemKind:
-    """What an item is: by its fields; else what the last one was; else what looks most like it."""
+    """What an item is: by its fields; else like the last one; else the most similar kind."""
     if isinstance(item, dict) and "paragraphs" in item:
         return "article"
     if rows.is_row(item):

@@ -1,4 +1,4 @@
-"""Labelling tools: the exports of Label Studio and doccano as rows, predictions as their tasks.
+"""Labelling tools: reads exports of Label Studio and doccano, writes predictions as their tasks.
 
 Label Studio: JSON (a task has `data` and `annotations`) and JSON-MIN. doccano: JSONL of sequence
 labelling (`label`, or `entities` where there are relations) and of classification. A marked span is
@@ -25,7 +25,7 @@ _Row = dict[str, Any]
 
 
 def row_of(item: _Row) -> _Row:
-    """The row in a task of a labelling tool; any other object as it is."""
+    """The row in a task of a labelling tool; any other object unchanged."""
     labels = item.get("entities", item.get("label", item.get("labels")))
     if isinstance(item.get("data"), dict) and not _OF_TASKS.isdisjoint(item):
         row = _of_task(item)
@@ -80,7 +80,7 @@ def _answers(values: Iterable[Mapping[str, Any]], data: Mapping[str, Any]) -> li
 
 
 def _start_in(context: str, start: int, text: str) -> int | None:
-    """Where the text stands if its start is counted in UTF-16, or else in characters."""
+    """The offset of the text, if its start is counted in UTF-16, or else in characters."""
     before = context.encode("utf-16-le", "surrogatepass")[: 2 * start]
     counted = len(before.decode("utf-16-le", "replace"))
     for at in (counted, start):
@@ -92,7 +92,7 @@ def _start_in(context: str, start: int, text: str) -> int | None:
 def _of_doccano(item: Mapping[str, Any], labels: Sequence[Any]) -> _Row:
     rest = ("label", "labels", "entities", "relations", "Comments", "cats")
     row = {name: value for name, value in item.items() if name not in rest}
-    for name in ("question_id", "text_id"):  # the own number of the tool comes second
+    for name in ("question_id", "text_id"):  # the tool's own number comes second
         if name in row:
             row["id"] = row.pop(name)
     spans = [_span(one) for one in labels]

@@ -1,6 +1,6 @@
-"""Rows written as their file has them: its columns, its separator, its other fields.
+"""Writes rows in the format of their file: its columns, its separator, its other fields.
 
-What is repaired in a row, or moved to another file, leaves the rest of it as it was.
+Only what is repaired changes; the rest of a row is kept.
 """
 
 import csv
@@ -19,7 +19,7 @@ from readlet.types import Example, Sentence, Span
 
 
 class OwnRow(NamedTuple):
-    """A row of a file, and what is different now, by column."""
+    """A row of a file, and its changes by column."""
 
     row: Row
     cells: Sequence[str]  # of CSV
@@ -59,7 +59,7 @@ def _answers(row: Row, columns: Mapping[str, str], after: Example) -> dict[str, 
 
 
 def _like(old: Any, answers: Sequence[Span], context: str) -> Any:
-    """Answers in the form that the row has them in; with offsets wherever these are needed."""
+    """Answers in the row's own form, with offsets where needed."""
     is_certain = all(only_place(context, one.text) == one.start for one in answers)
     if isinstance(old, str):  # a cell of CSV
         parsed = parse_list(old)

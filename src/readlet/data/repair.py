@@ -55,7 +55,7 @@ def repair_file(source: str, out: Path, data_format: DataFormat = PLAIN) -> Chan
             yield item
 
     def repaired() -> Iterator[tuple[Example, OwnRow | None]]:
-        # One by one: what comes out was made of what went in last.
+        # One by one: each output belongs to the last input.
         for example in repair(questions(), changes):
             assert last is not None
             yield example, own_row(origin, last, example)
@@ -160,7 +160,9 @@ def _place_answers(example: Example, changes: Changes) -> Example:
     answers, plausible = example.answers, example.plausible_answers
     if example.is_impossible and answers:
         # The flag was set on purpose; SQuAD 2.0 lists such answers separately.
-        changes.changed["answers of an impossible question made plausible ones"].append(example.id)
+        changes.changed["answers of an impossible question now plausible answers"].append(
+            example.id
+        )
         answers, plausible = (), plausible + answers
     return replace(
         example,

@@ -34,7 +34,7 @@ from readlet.types import NO_OFFSET, Example, Sentence, Span
 
 
 class Row(NamedTuple):
-    """A row as its file has it, with all of its columns, those that are no field included."""
+    """A row with all columns of its file, also those that are not fields."""
 
     place: str
     number: int  # its id if it has none
@@ -44,7 +44,7 @@ class Row(NamedTuple):
 
 @dataclass
 class Origin:
-    """The last row that was read as its file has it, and how the file is written."""
+    """The last row that was read, unconverted, and how the file is written."""
 
     kind: Literal["", "csv", "jsonl", "json", "parquet"] = ""
     """Of files of rows; empty for all others, such as SQuAD's articles."""
@@ -81,7 +81,7 @@ class RowReader:
         self._has_columns = False
 
     def of(self, names: Sequence[str]) -> ColumnFinder:
-        """What finds the fields in rows with these columns: those of questions, or of texts."""
+        """The column finder for rows with these columns: for questions, or for texts."""
         if not self._is_checked and is_question_data(names):
             fault = "contains questions, not texts with labels"
             remedy = "give such texts, or name their columns with --column text=NAME"
@@ -122,7 +122,7 @@ class RowReader:
         return self._sentence(row, columns) if self.has_texts else self._example(row, columns)
 
     def items(self, rows: Iterable[Row | InputError], on_fault: OnFault) -> Iterator[Any]:
-        """What is in the rows; malformed ones are left out."""
+        """The items of the rows; malformed ones are left out."""
         for row in rows:
             try:
                 if isinstance(row, InputError):
@@ -227,7 +227,7 @@ def offset(source: str | Path, place: str, value: Any) -> int:
 
 
 def spans(source: str | Path, place: str, values: Any, context: str) -> tuple[Span, ...]:
-    """Answers as SQuAD lists them, in columns as Hugging Face datasets store them, or as texts."""
+    """Answers as a list (SQuAD), in columns (Hugging Face datasets), or as texts."""
     if not values and isinstance(values, list):
         return ()
     if isinstance(values, Mapping):
@@ -266,7 +266,7 @@ def located(start: int, text: str, context: str) -> Span:
 
 
 def question_record(example: Example) -> dict[str, Any]:
-    """An example without its context, and the title and language of that."""
+    """An example without its context, and the context's title and language."""
     qa: dict[str, Any] = {"id": example.id, "question": example.question}
     if example.is_labelled:
         qa["answers"] = span_records(example.answers)
@@ -283,7 +283,7 @@ def span_records(answers: Iterable[Span]) -> list[dict[str, Any]]:
 
 
 _LABELS = ("answers", "answer", "is_impossible")
-# Spreadsheets and Python write these in other cases than JSON.
+# Spreadsheets and Python capitalise these, unlike JSON.
 _OTHER_CASES = {"true": True, "false": False, "nan": math.nan}
 
 

@@ -1,4 +1,4 @@
-"""Parts of a file: a random split without leaks, or a cut into files of some rows each.
+"""Parts of a file: a random split without leakage, or a cut into files of N rows.
 
 A split's parts share no context and no article, or no text.
 
@@ -62,11 +62,13 @@ def parse_parts(text: str) -> dict[str, float]:
     for piece in text.split(","):
         name, _, share = (word.strip() for word in piece.partition("="))
         if not name.replace("-", "").replace("_", "").isalnum() or name in parts:
-            raise ReadletError(f"--parts {text}: {name!r:.40} is no new name; write NAME=SHARE,...")
+            raise ReadletError(
+                f"--parts {text}: {name!r:.40}: invalid or repeated name; write NAME=SHARE,..."
+            )
         try:
             parts[name] = float(share)
         except ValueError:
-            fault = f"{share!r:.40} is no share"
+            fault = f"{share!r:.40} is not a number"
             raise ReadletError(f"--parts {text}: {fault}; write NAME=SHARE,...") from None
         if not 0 < parts[name] < 1:
             raise ReadletError(f"--parts {text}: the share of {name!r} must be between 0 and 1")
@@ -88,7 +90,7 @@ def part_paths(source: str, out: Path, names: Iterable[str]) -> dict[str, Path]:
 def split(
     source: str, out: Path, parts: Parts, seed: int, data_format: DataFormat = PLAIN
 ) -> list[PartSummary]:
-    """Write each part to a file of its own, all or none; equal arguments give equal files."""
+    """Write each part to its file, all or none; equal arguments give equal files."""
     paths = part_paths(source, out, parts)
     _check_targets(paths.values(), out, source)
 
@@ -118,7 +120,7 @@ def split(
 
 
 def _check_targets(paths: Iterable[Path], out: Path, source: str) -> None:
-    """The names of the files are our choice, so no existing file is replaced."""
+    """No existing file is replaced, since the user did not choose the names."""
     for path in paths:
         if path.parent == out and os.path.exists(out) and not os.path.isdir(out):
             raise bad_input(out, "", "is a file", "name a folder, or a data file as prefix")
@@ -209,7 +211,7 @@ def _assign(
 
 
 def _context_key(item: Example | Sentence) -> bytes:
-    """Pairs with the same first text stay together, as a premise and its hypotheses do."""
+    """Pairs with the same first text stay together, such as a premise and its hypotheses."""
     return _key("context", item.context if isinstance(item, Example) else item.text)
 
 
@@ -219,14 +221,14 @@ def _key(kind: str, text: str) -> bytes:
 
 
 def _suffix(path: Path) -> str:
-    """The end of the name that says the format: .csv, .json.gz; .jsonl if there is none."""
+    """The suffix that gives the format: .csv, .json.gz; .jsonl if there is none."""
     if not is_output(path):
         return ".jsonl"
     return f".{output_kind(path)}" + (".gz" if path.suffix.lower() == ".gz" else "")
 
 
 def cut(source: str, out: Path | None, rows: int, data_format: DataFormat = PLAIN) -> list[Path]:
-    """Write a file, in its order, as parts of at most so many rows; unchanged.
+    """Write a file in parts of at most `rows` rows, unchanged and in order.
 
     An article stays in one part, unless it has more rows; a context always does. In memory are the
     rows of one part.

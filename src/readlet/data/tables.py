@@ -1,8 +1,8 @@
 """Tables: CSV and TSV, Parquet (by pyarrow, the `parquet` extra), and the files of GLUE.
 
-A table is read as rows of its own columns, which `RowReader` makes Examples or Sentences of. CSV is
+A table is read as rows, which `RowReader` converts to Examples or Sentences. CSV is
 separated by commas, semicolons, tabs or bars, and quoted as spreadsheets do. Texts between tabs are
-not: a quote is a plain character in them, unless the names in the header are quoted too.
+not quoted: a quote is a plain character, unless the names in the header are quoted too.
 
 CSV has the answers of a question as JSON in one cell; Parquet has them as Hugging Face datasets
 store those of SQuAD: a list of texts and a list of starts.
@@ -147,14 +147,14 @@ def _cell(name: str, value: Any) -> str:
 
 
 def _names_for(item: Example | Sentence) -> tuple[str, ...]:
-    """The columns of a table that begins with this item."""
+    """The columns of a table whose first item this is."""
     if isinstance(item, Sentence):
         return ("id", "text", "label") if item.second is None else ("id", "text", "second", "label")
     return tuple(name for name in _QUESTIONS if item.is_labelled or name not in _LABELS)
 
 
 def _storable(items: Iterable[Item], what: str) -> Iterator[Item]:
-    """The same items; an error at the first one that a table cannot store as it is."""
+    """The same items; an error at the first one that a table cannot store unchanged."""
     names: tuple[str, ...] = ()
     for item in items:
         names = names or _names_for(item)
@@ -171,7 +171,7 @@ def _storable(items: Iterable[Item], what: str) -> Iterator[Item]:
 
 
 def _is_encodable(value: Any) -> bool:
-    """Whether it is no text with an unpaired surrogate."""
+    """Whether the text has no unpaired surrogate."""
     try:
         return not isinstance(value, str) or value.isascii() or bool(value.encode())
     except UnicodeEncodeError:
@@ -248,13 +248,13 @@ def require_pyarrow(path: Path) -> None:
 
 GlueTask = Literal["cola", "sst2", "mrpc"]
 UnnamedTask = Literal["cola", "mrpc"]
-"""The tasks whose files have columns of their own; SST-2 is read as any other table of texts."""
+"""The tasks with special columns; SST-2 is read like any other table of texts."""
 _SST2_HEADER = ["sentence", "label"]
 _MRPC_HEADER = ["Quality", "#1 ID", "#2 ID", "#1 String", "#2 String"]
 
 
 def glue_task(head: str) -> GlueTask | None:
-    """The task of a file, by its beginning; None if it is no GLUE file."""
+    """The task of a file, by its first lines; None if it is not a GLUE file."""
     if task := unnamed_task(head):
         return task
     header, *lines = (line.rstrip("\r").split("\t") for line in head.split("\n"))

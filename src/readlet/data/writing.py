@@ -1,6 +1,6 @@
-"""Examples and Sentences to files: the format is chosen by the name, nothing is replaced unasked.
+"""Examples and Sentences to files: the format follows the name; existing files are kept by default.
 
-Also whole files, unchanged, to a file of another format.
+Also converts whole files, unchanged, to another format.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -63,7 +63,7 @@ def check_target(path: Path, sources: Iterable[str], *, overwrite: bool) -> None
 
 
 def is_output(path: Path) -> bool:
-    """Whether the name says a format that can be written."""
+    """Whether the name ends in a format that can be written."""
     return path.suffix.lower() == ".parquet" or _text_kind(path) in ("json", *_ROWS)
 
 
@@ -119,12 +119,12 @@ def convert(
 
 
 def all_questions(source: str, data_format: DataFormat) -> Iterator[Example]:
-    """The questions of a source as they are."""
+    """The questions of a source, unchanged."""
     return only_questions(source, read(source, data_format))
 
 
 def all_texts(source: str, data_format: DataFormat) -> Iterator[Sentence]:
-    """The texts of a source as they are."""
+    """The texts of a source, unchanged."""
     return only_texts(source, read(source, replace(data_format, content="texts")))
 
 

@@ -124,7 +124,7 @@ def save_checkpoint(folder: Path, checkpoint: Checkpoint, *, how_to_resume: str)
     final = folder / f"{_PREFIX}{checkpoint.progress.step:08d}"
     draft = folder / f".{final.name}"
     try:
-        for path in drafts_in(folder):  # of processes that were killed here
+        for path in drafts_in(folder):  # left by processes that were killed
             shutil.rmtree(path)
         draft.mkdir(parents=True)
         good = {_GOOD + name: tensor for name, tensor in (checkpoint.good or {}).items()}
@@ -169,12 +169,12 @@ def checkpoints_in(folder: Path) -> list[Path]:
 
 
 def drafts_in(folder: Path) -> list[Path]:
-    """What killed processes have left of checkpoints that they wrote or removed."""
+    """Remains of checkpoints that killed processes were writing or removing."""
     return [path for path in folder.glob(f".{_PREFIX}*") if _DRAFT.fullmatch(path.name)]
 
 
 def load_checkpoint(path: Path, like: dict[str, Tensor]) -> Checkpoint:
-    """Read a checkpoint and check that it is one of this model."""
+    """Read a checkpoint and check that it belongs to this model."""
     try:
         stored = load_file(path / _STATE)
         progress = Progress(**json.loads((path / _PROGRESS).read_text()))

@@ -115,7 +115,7 @@ class TrainingLoop:
         accelerator: Accelerator,
         began: float | None = None,  # on the clock of time.perf_counter
         how_to_resume: str = WITH_RESUME,  # printed when training is stopped
-        groups: list[ParameterGroup] | None = None,  # None: all parameters are updated alike
+        groups: list[ParameterGroup] | None = None,  # None: one group of parameters
         *,
         saves_last: bool = True,  # a checkpoint at the end, so that resuming repeats nothing
     ) -> None:

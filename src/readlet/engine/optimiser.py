@@ -1,4 +1,4 @@
-"""How weights are updated: learning rate, Adam with groups of parameters, mixed precision.
+"""Weight updates: learning rate, Adam with parameter groups, mixed precision.
 
 The rate is a function of the step, so that no scheduler state has to be saved.
 """
@@ -40,7 +40,7 @@ def _factor(settings: Training, step: int, total: int) -> float:
 
 @dataclass(frozen=True)
 class ParameterGroup:
-    """Parameters that are updated alike."""
+    """A group of parameters with the same learning rate and weight decay."""
 
     parameters: list[nn.Parameter]
     rate: float = 1.0  # factor of the learning rate
@@ -60,7 +60,7 @@ def grouped(
 
 
 def one_group(parameters: Iterable[nn.Parameter]) -> list[ParameterGroup]:
-    """All trainable parameters, updated alike."""
+    """All trainable parameters, in one group."""
     return [ParameterGroup([p for p in parameters if p.requires_grad])]
 
 

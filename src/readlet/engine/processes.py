@@ -1,6 +1,6 @@
-"""Signals that stop training.
+"""Signals that stop training, and processes that train together.
 
-One process or several: which one this is, and work that only the main process does.
+One process or several: the rank of this one, and work for the main process only.
 """
 
 import signal
@@ -44,7 +44,7 @@ def stop_signals() -> Iterator[list[int]]:
 
 
 def make_accelerator() -> Accelerator:
-    """One process or many, as `accelerate launch` has set it up. Mixed precision is our own."""
+    """One process or many, as set up by `accelerate launch`. Mixed precision is our own."""
     # The frozen word vectors are the same everywhere: no need to broadcast them at every step.
     kwargs = DistributedDataParallelKwargs(broadcast_buffers=False)
     return Accelerator(mixed_precision="no", kwargs_handlers=[kwargs])

@@ -1,4 +1,4 @@
-"""One optimiser step: which batches it has, and how it changes the weights and their average.
+"""One optimiser step: its batches, and how it updates the weights and their average.
 
 On a GPU small networks are bound by kernel launches, not by arithmetic. So the whole step is
 captured as a CUDA graph, once for every shape of batch, and replayed with one launch.
@@ -183,7 +183,7 @@ class GraphStep(EagerStep):
 
 
 def can_be_captured(module: nn.Module) -> bool:
-    """False if a part of it says so, by an attribute of this name: it moves data while it runs."""
+    """False if a submodule sets an attribute of this name, because it moves data while it runs."""
     return all(getattr(part, "can_be_captured", True) for part in module.modules())
 
 

@@ -1,8 +1,8 @@
 """Scores of labels and of values of texts: GLUE, any number of classes, regression.
 
-The official scores of CoLA, SST-2 and MRPC stand beside formulas over sums of indicators: for each
-class, whether it is the label, whether it is predicted, and whether it is both. The formulas can be
-resampled; a test compares the two.
+The official scores of CoLA, SST-2 and MRPC are also written as formulas over sums of indicators:
+for each class, whether it is the label, whether it is predicted, and whether it is both. The
+formulas can be resampled; a test compares the two.
 """
 
 from collections.abc import Callable, Sequence
@@ -187,7 +187,7 @@ def _spread(count: Sums, total: Sums, squares: Sums) -> NDArray[np.float64]:
 def value_items(labels: Sequence[float], values: Sequence[float]) -> Items:
     """Labels, values, their squares and products, (texts,) each.
 
-    Both are shifted and scaled alike, which no correlation notices: sums of squares of large
+    Both are shifted and scaled, which changes no correlation: sums of squares of large
     numbers would lose the digits that matter.
     """
     gold, guess = np.array(labels, np.float64), np.array(values, np.float64)  # (texts,) each

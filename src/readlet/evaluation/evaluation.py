@@ -160,7 +160,7 @@ class Evaluation(_Evaluation):
 
 @dataclass(frozen=True, kw_only=True)
 class ClassEvaluation(_Evaluation):
-    """The same for texts with labels."""
+    """The same for labelled texts."""
 
     task: Task
     # By label, then by predicted class; None for values.

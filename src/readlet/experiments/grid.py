@@ -94,7 +94,7 @@ def expand(
     for name in (*only, *itertools.chain(*table.compare), *table.paper):
         if name not in names:
             raise bad_input(table.label, name, "no such row", nearest(name, names, "rows"))
-    _refuse_duplicate_names(table, rows)
+    _reject_duplicate_names(table, rows)
     base = load_recipe(table.recipe)
     _check_parts(table, rows, base)
     runs, others = [], []
@@ -105,7 +105,7 @@ def expand(
         elif not changes:  # changes may make duplicates of rows that are not selected
             with suppress(ReadletError):  # its files may be missing
                 others.append(Run(row.name, seed, recipe, run_key(recipe)))
-    _refuse_duplicate_runs(table, [*runs, *others])
+    _reject_duplicate_runs(table, [*runs, *others])
     comparisons = table.compare or [(row.name, rows[0].name) for row in rows[1:]]
     return Grid(table, rows, runs, comparisons, folders)
 
@@ -269,7 +269,7 @@ def resolve_files(recipe: Recipe, folders: Sequence[Path]) -> Recipe:
     )
 
 
-def _refuse_duplicate_names(table: Table, rows: Sequence[Row]) -> None:
+def _reject_duplicate_names(table: Table, rows: Sequence[Row]) -> None:
     names = Counter(row.name for row in rows)
     for name, count in names.items():
         if count > 1:
@@ -277,7 +277,7 @@ def _refuse_duplicate_names(table: Table, rows: Sequence[Row]) -> None:
             raise bad_input(table.label, "axes", fault, "rename a choice, or `baseline`")
 
 
-def _refuse_duplicate_runs(table: Table, runs: Iterable[Run]) -> None:
+def _reject_duplicate_runs(table: Table, runs: Iterable[Run]) -> None:
     seen: dict[str, Run] = {}
     for run in runs:
         duplicate = seen.setdefault(run.key, run)

@@ -56,7 +56,7 @@ class Report:
     items: int | None  # number of items, if all runs were scored on the same ones
     code: dict[str, list[str]]  # version of the code: the rows made with it
     machines: list[str]
-    remarks: list[str]  # what a reader of the scores should know
+    remarks: list[str]  # caveats
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)

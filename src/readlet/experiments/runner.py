@@ -83,11 +83,11 @@ class Runner:
     def _make(self, run: Run, folder: RunFolder, watch: "Watch") -> FinishedRun:
         recipe = _shared_by(run, self._processes.num_processes)
         self._forget_other_programs(run.recipe)
-        _refuse_changed_data(run)
+        _reject_changed_data(run)
         resume = folder.is_begun
         self.in_main(lambda: _prepare_work(folder, recipe, resume=resume))
         trained = self._train(folder, recipe, watch, resume=resume)
-        _refuse_changed_data(run)
+        _reject_changed_data(run)
         self.in_main(
             lambda: finish(folder, run, trained, _machine(), keep_reader=self._keep_readers)
         )
@@ -169,11 +169,11 @@ def run_grid(
                 done[run.key] = finished
                 watcher.finished(run, finished)
         left = elsewhere
-    refuse_failures(grid, failures)
+    raise_failures(grid, failures)
     return done
 
 
-def refuse_failures(grid: Grid, failures: Sequence[str]) -> None:
+def raise_failures(grid: Grid, failures: Sequence[str]) -> None:
     """An error if there are any."""
     if failures:
         raise ReadletError(
@@ -268,7 +268,7 @@ def _prepare_work(folder: RunFolder, recipe: Recipe, *, resume: bool) -> None:
             stream.write(recipe.model_dump_json(indent=1))
 
 
-def _refuse_changed_data(run: Run) -> None:
+def _reject_changed_data(run: Run) -> None:
     if run_key(run.recipe) != run.key:
         raise ReadletError("its data files changed while the command was running; run it again")
 

@@ -61,7 +61,7 @@ def search(
     if settings is None:
         remedy = "add [search.ranges]"
         raise bad_input(grid.table.label, "search", "has no ranges to search", remedy)
-    _refuse_several_processes()
+    _require_single_process()
     base = grid.runs[0].recipe
     check_runs(out, inputs_of(base))
     _check_ranges(grid, settings)
@@ -83,7 +83,7 @@ def _check_ranges(grid: Grid, settings: Search) -> None:
             raise bad_input(source, name, "no such field", "write section.field")
         if name == "training.seed":
             raise bad_input(source, name, "a lucky seed is not a better recipe", "leave it out")
-        # Ends of a range are floats, of which a field of integers takes none.
+        # The ends of a range are floats, which a field of integers rejects.
         given = [end for end in (values.low, values.high) if end is not None]
         ends = [int(end) if float(end).is_integer() else end for end in given]
         for value in values.choices or ends:
@@ -197,7 +197,7 @@ def _study_name(grid: Grid, base: Recipe) -> str:
     return f"{grid.table.name}-{hashlib.sha256(repr(same).encode()).hexdigest()[:8]}"
 
 
-def _refuse_several_processes() -> None:
+def _require_single_process() -> None:
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise ReadletError("search: runs in a single process; run it without a launcher")
 

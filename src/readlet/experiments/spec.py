@@ -31,7 +31,7 @@ _TWO = ("0", "1")
 TASKS: dict[str, Task] = {
     task.name: task for task in (SPANS, *CLASSES.values(), VALUES, class_task(_TWO, CLASS_METRICS))
 }
-"""Those with a name of their own, and one of classes."""
+"""The named tasks, and one with classes."""
 LABELS: dict[str, str] = {
     metric.name: metric.label for task in TASKS.values() for metric in task.metrics
 }
@@ -43,7 +43,7 @@ _OF_CLASSES = re.compile(r"(\d{1,6}) classes: (.+)")
 def task_named(name: str) -> Task | None:
     """The task of a stored run; None if there is none of this name.
 
-    Its metrics are at work there, not its names of classes, which only the classifier knows.
+    It has the metrics of the run, but not the names of its classes: only the classifier knows them.
     """
     if name in TASKS:
         return TASKS[name]
@@ -55,7 +55,7 @@ def task_named(name: str) -> Task | None:
 
 
 def task_of(scores: Mapping[str, float]) -> Task:
-    """The task with these scores, as far as its metrics; the first one decides."""
+    """The task with these metrics; the first one decides."""
     for task in (SPANS, VALUES):
         if scores.keys() >= {*task.headline}:
             return task
@@ -86,7 +86,7 @@ def _pairs_of_two(pairs: list[tuple[str, str]]) -> list[tuple[str, str]]:
 
 def _is_count_or_list(value: Any) -> Any:
     numbers, least = (value, 0) if isinstance(value, list) else ([value], 1)
-    whole = all(type(n) is int and least <= n < SEED_LIMIT for n in numbers)  # a bool is no seed
+    whole = all(type(n) is int and least <= n < SEED_LIMIT for n in numbers)  # a bool is not a seed
     if not numbers or not whole or len(set(numbers)) < len(numbers):
         allowed = f"a positive number, or a list of different ones from 0 to {SEED_LIMIT - 1}"
         raise ValueError(f"must be {allowed}; it is {value!r:.60}")

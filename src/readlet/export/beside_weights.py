@@ -1,6 +1,6 @@
-"""A second form of an encoder reader in its own folder: an ONNX model that reads the same weights.
+"""Adds an ONNX model to the folder of an encoder reader, which shares the reader's weights.
 
-It has no weights of its own, so it adds a hundred kilobytes. Where there is no GPU, the
+Without weights of its own it has only a hundred kilobytes. On machines without a GPU the
 reader is then used without torch.
 """
 
@@ -24,7 +24,7 @@ from readlet.models.onnx.scorer import Exported, OnnxSpanScorer
 
 
 def add_onnx_model(folder: Path) -> float:
-    """Write the ONNX model of a reader into its folder; how far the scores of both are apart."""
+    """Write the ONNX model of a reader into its folder; returns the largest score difference."""
     require_onnx(str(folder))
     reader = Reader.load(folder, device="cpu")
     scorer = reader.scorer
@@ -48,9 +48,9 @@ def add_onnx_model(folder: Path) -> float:
 
 
 def take_weights_out(path: Path, weights: Mapping[str, NDArray[Any]]) -> tuple[str, ...]:
-    """Replace a model's copies of these weights by their names, which are returned.
+    """Replace a model's copies of these weights by references; returns their names.
 
-    A copy is found by its bytes: the tracer gives names of its own to transposed matrices.
+    Copies are found by their bytes, since the tracer renames transposed matrices.
     """
     import onnx
     from onnx import TensorProto, numpy_helper

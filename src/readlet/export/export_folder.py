@@ -1,4 +1,4 @@
-"""A trained model's folder to that of an ONNX model with its scores: one that needs no torch."""
+"""Exports a trained model's folder to that of an ONNX model, which needs no torch."""
 
 import tempfile
 from collections.abc import Sequence
@@ -40,7 +40,7 @@ from readlet.types import Example, Sentence
 
 _ANOTHER = "give another --out"
 _KINDS = "give a trained model of kind 'qacnn', 'encoder' or 'classifier'"
-_OF_DEV = ("dev_raw", "refusal_area", "dev_calibration_error")
+_OF_DEV = ("dev_raw", "no_answer_area", "dev_calibration_error")
 TOLERANCE = 1e-4
 _QUESTIONS = 6
 _BATCH_SIZES = (1, 3, 32)
@@ -48,7 +48,7 @@ _BATCH_SIZES = (1, 3, 32)
 
 @dataclass(frozen=True)
 class ExportResult:
-    difference: float  # the largest of two scores, of the ONNX model in float32 and of torch
+    difference: float  # the largest between scores of the ONNX model in float32 and of torch
     bytes: int  # of the ONNX model
     task: Task
     before: dict[str, float]  # scores on the data; empty without data
@@ -65,7 +65,7 @@ def export_folder(name: str, out: Path, *, int8: bool = False, dev: str = "") ->
     inputs += [reader_folder(name)] if name != BASELINE else []
     check_folder(out, foreign_to_reader, inputs, remedy=_ANOTHER)
     if int8 and not dev:
-        raise ReadletError("--int8: its loss must be measured; give data with --dev")
+        raise ReadletError("--int8: the cost of rounding must be measured; give data with --dev")
     with reserved(out, _ANOTHER):
         model = _load(name)
         require_onnx(name)
@@ -82,7 +82,7 @@ def export_folder(name: str, out: Path, *, int8: bool = False, dev: str = "") ->
                 made = with_onnx(model, network, rounded, "int8")
             before, after = ({}, {}) if not dev else (_scored(model, items), _scored(made, items))
             if dev:
-                # Other metrics of dev belong to the items of before.
+                # Other metrics of dev belong to the earlier items.
                 kept = {key: value for key, value in made.metrics.items() if key not in _OF_DEV}
                 made = replace(made, metrics=kept | {"dev": after, "dev_source": dev})
             made.write(out)
@@ -92,7 +92,7 @@ def export_folder(name: str, out: Path, *, int8: bool = False, dev: str = "") ->
 
 def _load(name: str) -> TrainedModel:
     if name != BASELINE and not needs_torch(name, device="cpu"):
-        raise bad_input(name, "", "is exported already", "give the model that it was made from")
+        raise bad_input(name, "", "is exported already", "give the model that it was exported from")
     loading = Classifier.load if stored_task(name) == "classes" else load_reader
     given = loading(name, device="cpu")
     if not isinstance(given, TrainedModel):
@@ -103,7 +103,7 @@ def _load(name: str) -> TrainedModel:
 def _traced(
     model: TrainedModel, network: Network, name: str, folder: Path
 ) -> tuple[TrainedModel, float]:
-    """The model in ONNX, and how far the scores of both are apart."""
+    """The ONNX model, and the largest difference between the scores of both."""
     rows = trace_network(model, network, name, folder / MODEL)
     made = with_onnx(model, network, folder / MODEL, "float32")
     return made, require_equal(name, model.scorer, made.scorer, rows)
@@ -116,7 +116,7 @@ def trace_network(model: TrainedModel, network: Network, name: str, path: Path) 
         rows: AnyRows = encoder.encode(sample_texts(encoder.max_length, pairs=encoder.pairs))
     else:
         rows = encoder.encode(sample_questions(encoder.windows.max_context))
-    # Before it is traced: tables of positions grow to the longest row.
+    # Before tracing: the position tables grow to the longest row.
     for _ in model.scorer.scores(rows, len(rows)):  # type: ignore[attr-defined]
         pass
     batches = network.inputs.batches(rows, 2)
@@ -190,13 +190,13 @@ def require_equal(name: str, torch_scorer: Any, onnx_scorer: Any, rows: AnyRows)
         found = _by_row(onnx_scorer, rows, size)
         largest = max(largest, *(_difference(expected[row], found[row]) for row in expected))
     if not largest <= TOLERANCE:  # NaN is not
-        fault = f"its ONNX model has other scores than torch: they differ by {largest:.2g}"
+        fault = f"the scores of its ONNX model differ from torch by {largest:.2g}"
         raise bad_input(name, "", fault, f"nothing was written; the limit is {TOLERANCE:g}")
     return largest
 
 
 def _by_row(scorer: Any, rows: AnyRows, batch_size: int) -> dict[int, list[Any]]:
-    """The numbers of each row: the scores of its allowed places and of "no answer"."""
+    """The scores of each row: of its allowed positions and of "no answer"."""
     found: dict[int, list[Any]] = {}
     for numbers, scores in scorer.scores(rows, batch_size):
         for i, row in enumerate(numbers.tolist()):

@@ -1,8 +1,8 @@
-"""An ONNX model with its matrix products in eight bits: a smaller and faster one.
+"""Quantises the matrix products of an ONNX model to eight bits: smaller and faster.
 
-A matrix has a scale for each column. What is multiplied with it is rounded while the model runs,
+A matrix has a scale for each column. Its inputs are quantised at run time,
 with a scale for each token: no score depends on the other rows of its batch, nor on padding, as it
-would with one scale for all of them. Word vectors and convolutions stay as they are.
+would with one scale for all of them. Word vectors and convolutions stay in float32.
 """
 
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-# onnxruntime's own operation: it takes a product in int8 back to float32 on the way.
+# onnxruntime's own operation: it multiplies in int8 and dequantises to float32.
 _PRODUCT, _DOMAIN = "MatMulIntegerToFloat", "com.microsoft"
 _MOST_OF_TOKEN = 127  # on either side of _ZERO
 _ZERO = 128
@@ -59,7 +59,7 @@ def round_to_int8(source: Path, target: Path) -> None:
 
 
 def _names(weight: str) -> tuple[str, str, str]:
-    """Of the matrix in int8, its scales and its zeros."""
+    """Names of the matrix in int8, its scales and its zeros."""
     return f"{weight}.int8", f"{weight}.scale", f"{weight}.zero"
 
 

@@ -1,6 +1,6 @@
-"""Operations of ONNX that the tracer does not know, or spells out in many.
+"""ONNX operations that the tracer does not know, or decomposes into many.
 
-Each computes the same with torch. `modernise` gives a traced model the version that has them.
+Each has an equivalent in torch. `modernise` converts a traced model to a version that has them.
 """
 
 from pathlib import Path
@@ -12,13 +12,13 @@ from torch import Tensor
 
 from readlet.nn.softmax import masked_softmax
 
-# Attention has lengths since version 24. onnxruntime 1.24 ignores them, but refuses this version.
+# Attention has lengths since version 24. onnxruntime 1.24 ignores them, but rejects this version.
 _OPSET = 26
 _DRAFT = "readlet"  # the domain of operations that are too new for the tracer
 
 
 def attended(query: Tensor, key: Tensor, value: Tensor, lengths: Tensor, heads: int = 1) -> Tensor:
-    """Attention to the first places of each row; queries are scaled already.
+    """Attention to the first positions of each row; queries are already scaled.
 
     (B, Lq, H * E), (B, L, H * E), (B, L, H * V), lengths (B,) of at least 1 -> (B, Lq, H * V).
     """
@@ -33,10 +33,10 @@ def normed(x: Tensor, factor: Tensor, epsilon: float) -> Tensor:
 
 
 def reshaped(x: Tensor, *shape: int) -> Tensor:
-    """In a shape that is a constant of the ONNX model; a dimension of 0 stays as it is.
+    """Reshape to a constant shape of the ONNX model; a dimension of 0 is kept.
 
-    What the tracer makes of a view are five operations that find out such dimensions, which cost
-    more than they look: there are hundreds of them.
+    The tracer turns a view into five operations that compute such dimensions. They cost
+    more than they seem to: there are hundreds of them.
     """
     found: Tensor = _Reshaped.apply(x, *shape)  # type: ignore[no-untyped-call]
     return found
@@ -98,7 +98,7 @@ def modernise(path: Path) -> None:
     for node in model.graph.node:
         if node.domain == _DRAFT:
             *given, lengths = node.input
-            node.input[:] = [*given, "", "", "", lengths]  # no mask, nothing from before
+            node.input[:] = [*given, "", "", "", lengths]  # no mask, no past keys and values
             node.domain = ""
     kept = [opset for opset in model.opset_import if opset.domain != _DRAFT]
     del model.opset_import[:]

@@ -1,12 +1,12 @@
-"""Networks in the operations that onnxruntime runs fastest, with the same numbers.
+"""Networks rewritten in the operations that onnxruntime runs fastest, with the same results.
 
-Of the small reader: values in the padding are kept away from words only where they would reach
-them, before a convolution and in attention. Elsewhere they may be anything finite. Factors of
-updates and of queries are in the weights. What all blocks compute alike, masks and positions, is
-one operation of the ONNX model: onnxruntime finds it.
+Small reader: values in the padding are masked only where they would affect
+words, before a convolution and in attention. Elsewhere they may be anything finite. Factors of
+updates and of queries are folded into the weights. Masks and positions, the same for all blocks,
+are shared: onnxruntime eliminates the common subexpressions.
 
-Of transformers' encoders: torch's own attention looks for NaN in all weights, for queries without
-keys, and makes a mask of pairs of tokens. Here is a mask of keys, and numbers are finite.
+Encoders of transformers: torch's attention checks all weights for NaN, because of queries without
+keys, and makes a mask of pairs of tokens. Here only keys are masked, and numbers are finite.
 """
 
 from copy import deepcopy
@@ -38,10 +38,10 @@ _NAME = "plain"
 
 
 def plain_qacnn(network: QACNN) -> QACNN:
-    """A copy of the network, with plain parts in the place of its own."""
+    """A copy of the network with plain modules."""
     made = deepcopy(network).eval()
     characters = made.embedding.characters
-    # A language that is added to every character would need a table of its own.
+    # A language vector that is added to every character would need a separate table.
     if isinstance(characters, CharacterConvolution) and not isinstance(characters, AddedLanguage):
         made.embedding.characters = _CharacterTable(characters)  # type: ignore[assignment]
     position = network.encoder.position  # not a copy: its table may grow until the trace
@@ -52,10 +52,10 @@ def plain_qacnn(network: QACNN) -> QACNN:
 
 
 class _CharacterTable(nn.Module):
-    """What each character adds to each filter, at each place of the kernel.
+    """The contribution of each character to each filter, at each position of the kernel.
 
     The convolution is linear in the vectors of characters, so rows of a table are added up where
-    it would multiply: it was a quarter of the reader's time.
+    it would multiply, which took a quarter of the reader's time.
     """
 
     table: Tensor
@@ -70,7 +70,7 @@ class _CharacterTable(nn.Module):
         assert layer.convolution.bias is not None
         table[self.reach] += layer.convolution.bias.detach()
         table[:, PADDING] = 0.0
-        table[self.reach, PADDING] = MASKED  # the highest value is never behind the word
+        table[self.reach, PADDING] = MASKED  # the maximum is never beyond the word
         self.register_buffer("table", table.float())  # (K, V, F)
 
     def forward(self, ids: Tensor, languages: Tensor) -> Tensor:
@@ -91,7 +91,7 @@ class _CharacterTable(nn.Module):
         """Of the filters (U, w, F): (U, F)."""
         if not isinstance(self.layer, FilmLanguage):
             return total.amax(dim=1)  # (U, F)
-        # A language may turn the sign of a filter: its highest value is then another one.
+        # A language may flip the sign of a filter: its maximum is then elsewhere.
         filtered = self.layer.of_filters(total.transpose(1, 2), language)  # (U, F, w)
         return (F.relu(filtered) * (ids != PADDING).unsqueeze(1)).amax(dim=-1)  # (U, F)
 
@@ -162,7 +162,7 @@ class _PlainAttention(nn.Module):
     def forward(self, x: Tensor, keep: Tensor) -> Tensor:
         """x (B, L, D), keep (B, L) -> (B, L, D)."""
         layer = self.layer
-        # Three products: what one would give had to be split, which takes longer.
+        # Three products: splitting the result of a single one takes longer.
         query, key, value = (F.linear(x, w) for w in layer.qkv.weight.chunk(3))  # (B, L, H * E)
         if self.gamma is None:
             mixed = attended(query, key, value, _lengths(keep), layer.heads)  # (B, L, H * E)

@@ -30,7 +30,7 @@ _OPSET = 17
 
 
 class Network(NamedTuple):
-    """A module that takes the arrays of its inputs in their order."""
+    """A module whose arguments are the arrays of the inputs, in their order."""
 
     module: nn.Module
     inputs: Inputs
@@ -62,7 +62,7 @@ class _Tables(NamedTuple):
     characters: Tensor  # (F, W)
     keys: Tensor  # (F,)
     languages: Tensor  # (F,)
-    character_vectors: None = None  # no word is read twice within a batch
+    character_vectors: None = None  # the words of a batch are distinct
 
 
 class _OfWords(nn.Module):
@@ -111,7 +111,7 @@ class _OfTexts(nn.Module):
 
 
 def _no_rows() -> dict[str, Any]:
-    """What only training reads of a batch."""
+    """The fields of a batch that only training uses."""
     return dict.fromkeys(("rows", "labels", "weight"), torch.zeros(0))  # (0,)
 
 
@@ -136,9 +136,9 @@ def trace(
 ) -> None:
     """Write the ONNX model of the named model's network, which takes these arrays in their order.
 
-    `example` is any batch of at least two rows: a single one would be taken for a constant.
+    `example` is any batch of at least two rows: a single one would be traced as a constant.
 
-    By the tracer of TorchScript: for the small reader it takes seconds, and torch.export minutes.
+    It uses the TorchScript tracer: for the small reader it takes seconds, torch.export minutes.
     """
     given = tuple(torch.from_numpy(array) for array in example.values())
     axes: dict[str, Any] = {
@@ -168,7 +168,7 @@ def trace(
 
 
 def _simplify(path: Path) -> None:
-    """Fold constants and remove what does nothing: half of the operations, and of the time to load.
+    """Fold constants and remove no-ops: this halves the operations and the time to load.
 
     The result has standard operations only.
     """

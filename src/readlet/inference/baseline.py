@@ -1,7 +1,7 @@
 """The lexical baseline: no training, no model, a lower bound to compare readers with.
 
 The best sentence has the largest overlap with the words of the question, weighted by idf. The
-answer is the run of its other words, function words aside, that is nearest to the shared ones;
+answer is the run of its other content words that is nearest to the shared ones;
 numbers answer "when" and "how many", capitalised words "who" and "where".
 """
 
@@ -55,7 +55,7 @@ class _Passage:
 
 
 class LexicalBaseline(Answerer):
-    """Answers like any reader, by counting words. It caches the last passage."""
+    """Answers like a reader, by counting words. It caches the last passage."""
 
     name = "baseline"
     takes_unanswerable_share = False
@@ -71,7 +71,7 @@ class LexicalBaseline(Answerer):
     ) -> Iterator[Prediction]:
         """Predictions in order, one at a time: any number of questions fits in memory.
 
-        It reads all languages alike.
+        It treats all languages alike.
         """
         options = options.changed(**given)
         if options.unanswerable_share:
@@ -82,7 +82,7 @@ class LexicalBaseline(Answerer):
                 self._last = _read(example.context)
             candidates, coverage = _answers(example.question, self._last, options.n_best)
             no_answer = 0.0 if options.unanswerable_share == 0 and candidates else 1.0 - coverage
-            # Its scores are no probabilities: what decides is the coverage.
+            # Its scores are not probabilities: the coverage decides.
             least = MIN_COVERAGE if options.min_confidence == "balanced" else options.level
             yield Prediction.choose(candidates, no_answer, 0.0).at_threshold(1.0 - least)
 

@@ -145,7 +145,7 @@ def classifications(
     found = []
     for row in calibration.probabilities(scores).tolist():  # (C,)
         shares: Sequence[float] = row
-        best = max(range(len(shares)), key=shares.__getitem__)  # of equal ones, the first
+        best = max(range(len(shares)), key=shares.__getitem__)  # ties go to the first
         named = dict(zip(labels.classes, shares, strict=True))
         found.append(Classification(labels.classes[best], shares[best], named))
     return found

@@ -1,4 +1,4 @@
-"""From scores to answers: the best spans of a row, exact; the windows of a context are joined.
+"""From scores to answers: exact search for the best spans; the windows of a context are joined.
 
 Masked scores in NumPy are handled as in `nn/softmax.py` for tensors: True means keep. Memory grows
 with the batch size and the number of answers kept, not with all scores.
@@ -21,7 +21,7 @@ from readlet.text.rows import LONG_QUESTION, Ints, Rows
 from readlet.types import Candidate, Example, Prediction
 
 NOTHING = -np.inf
-"""The score of a place that may not be part of an answer: its probability is 0."""
+"""The score of a position that may not be part of an answer: its probability is 0."""
 
 
 def masked(scores: Floats, keep: NDArray[np.bool_]) -> Floats:
@@ -30,7 +30,7 @@ def masked(scores: Floats, keep: NDArray[np.bool_]) -> Floats:
 
 
 def log_sums(scores: Floats, keep: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Log of the sum of exp over the kept places of each row, (B, L) -> (B,).
+    """Log of the sum of exp over the kept positions of each row, (B, L) -> (B,).
 
     NOTHING for a row that keeps none.
     """
@@ -83,7 +83,7 @@ def _band(
     may_end: NDArray[np.bool_],
     max_places: int,
 ) -> Floats:
-    """start[i] + end[i + k], (L, K); NOTHING for what is no span."""
+    """start[i] + end[i + k], (L, K); NOTHING where that is not a span."""
     places = int(may_end.nonzero()[0][-1]) + 1 if may_end.any() else 0
     if not places:
         return np.zeros((0, 1), np.float32)
@@ -91,10 +91,10 @@ def _band(
     starts = masked(start[:places], may_begin[:places])  # (L,)
     beyond = np.full(band - 1, NOTHING, np.float32)  # (K - 1,)
     reach = np.concatenate([masked(end[:places], may_end[:places]), beyond])  # (L + K - 1,)
-    ends = sliding_window_view(reach, band)  # (L, K): row i has places i, i + 1, ...
+    ends = sliding_window_view(reach, band)  # (L, K): row i has positions i, i + 1, ...
     with np.errstate(invalid="ignore"):  # infinite scores of both signs
         scores = starts[:, None] + ends  # (L, K)
-    return masked(scores, scores > NOTHING)  # a score of NaN is no score
+    return masked(scores, scores > NOTHING)  # a NaN counts as no score
 
 
 class ScoredSpan(NamedTuple):
@@ -132,7 +132,7 @@ class WindowAnswers:
 
     spans: list[ScoredSpan]
     null: tuple[float, float] | None  # scores of "no answer" as a start and as an end
-    log_start: float  # log of the sum of exp(start / temperature) over the places
+    log_start: float  # log of the sum of exp(start / temperature) over the positions
     log_end: float
 
 
@@ -228,14 +228,14 @@ def best_spans(
     """The n best answers of a row, in characters; fewer if there are fewer.
 
     An answer is made of whole words of one paragraph, line or cell (`text/passages.py`). Each is
-    the best one of those that overlap none before, in the order of `spans_in_order`; a text is
+    the best one that overlaps none of the earlier ones, in the order of `spans_in_order`; a text is
     listed once. Where there is no such span, as in one long word, any span is an answer.
     """
     scores = _answers(start, end, allowed, places, context, max_places)  # (L, K)
     best: dict[str, ScoredSpan] = {}
     band = np.arange(scores.shape[1])  # (K,)
     while scores.size and len(best) < n:
-        index = int(scores.argmax())  # of equal ones, the first
+        index = int(scores.argmax())  # ties go to the first
         first, length = divmod(index, len(band))
         score = float(scores[first, length])
         if score == NOTHING:
@@ -273,7 +273,7 @@ def _answers(
 
 
 def log_total(windows: Sequence[tuple[float, float]]) -> float:
-    """Log of the total weight of all spans: pairs of places of the same window.
+    """Log of the total weight of all spans: pairs of positions of the same window.
 
     Not across windows, where there are no spans: their weight would grow with the text.
     """

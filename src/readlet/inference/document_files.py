@@ -1,6 +1,6 @@
-"""The texts of files and folders that a question is asked about.
+"""Texts of files and folders to ask questions about.
 
-Plain text, Markdown, HTML, PDF, Word, Excel, CSV, e-mail: one way from a file to its text.
+Plain text, Markdown, HTML, PDF, Word, Excel, CSV, e-mail: one function from a file to its text.
 """
 
 import io
@@ -46,7 +46,7 @@ KINDS: dict[str, DocumentKind] = {
 _PDF = b"%PDF-"  # how one begins
 _NAMES = {"pdf": "PDF", "docx": "Word file", "xlsx": "Excel file", "csv": "table", "eml": "e-mail"}
 _ROWS = ("xlsx", "csv")  # kinds whose parts are rows
-# Characters of a page that is read in a process of its own: it takes as long as starting one, and
+# Characters of a page that is read in a subprocess: it takes as long as starting one, and
 # other threads, of a server, would wait.
 _LARGE_PAGE = 500_000
 
@@ -68,9 +68,9 @@ def read_bytes(
 ) -> DocumentText:
     """The text and its parts; an error of one line for a file that has none.
 
-    All but plain text and small pages are read in a process of their own. It gets so many seconds,
+    All except plain text and small pages are read in a subprocess. It has a time limit in seconds,
     and `job.kill()` in another thread ends it. `encoding` is None where the user cannot name one; a
-    page may name its own. With `guess`, text in another encoding is read as what it looks like.
+    page may name its own. With `guess`, text in another encoding is read as the likeliest one.
     """
     if kind not in get_args(DocumentKind):
         raise ReadletError(f"kind {kind!r:.40}; must be one of {', '.join(get_args(DocumentKind))}")
@@ -172,7 +172,7 @@ def is_one_document(paths: Sequence[str]) -> bool:
 def read_document(path: str, encoding: str = "") -> DocumentText:
     """The text of a file, or of standard input for `-`; see `KINDS`.
 
-    An encoding that had to be guessed stands in the result.
+    The result records an encoding that had to be guessed.
     """
     check_encoding(encoding)
     if path == STANDARD_INPUT:

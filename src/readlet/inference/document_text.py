@@ -1,6 +1,6 @@
 """The text of a document, and the names of its parts: pages, rows, headings.
 
-Files are read part by part, most of them in a process of its own, which sends the parts as JSON.
+Files are read part by part, most of them in a subprocess, which sends the parts as JSON.
 """
 
 import json
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 
 class Part(NamedTuple):
-    """A page, a row, or what stands under a heading; without a label its lines are counted."""
+    """A page, a row, or the text under a heading; without a label its lines are counted."""
 
     label: str
     text: str
@@ -23,7 +23,7 @@ class DocumentText:
     text: str
     starts: tuple[int, ...] = ()  # of the parts
     labels: tuple[str, ...] = ()
-    guessed_encoding: str = ""  # it was read as, since it is not UTF-8
+    guessed_encoding: str = ""  # the guess, if it is not UTF-8
 
     @classmethod
     def of(cls, parts: Iterable[Part], between: str = "\n\n") -> "DocumentText":
@@ -66,7 +66,7 @@ _MARKDOWN_HEADING = re.compile(r"(?m)^#{1,6}[ \t]+(.*?)[ \t#]*$")
 
 
 def markdown_text(text: str) -> DocumentText:
-    """The text as it is, and what stands under each heading."""
+    """The text unchanged, and a part for each heading."""
     starts, labels = [0], [""]
     for found in _MARKDOWN_HEADING.finditer(text):
         starts.append(found.start())
@@ -75,6 +75,6 @@ def markdown_text(text: str) -> DocumentText:
 
 
 def heading_label(heading: str) -> str:
-    """The label of what stands under a heading."""
+    """The label of the text under a heading."""
     shown = " ".join(heading.split())
     return f"“{shown[:60]}…”" if len(shown) > 60 else shown and f"“{shown}”"

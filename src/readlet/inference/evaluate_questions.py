@@ -1,4 +1,4 @@
-"""From files or a reader to an evaluation: what `readlet evaluate` calls.
+"""From files or a reader to an evaluation (`readlet evaluate`).
 
 One reader on several sets of questions: a row for each, and one for all together.
 """
@@ -97,7 +97,7 @@ def evaluate_questions(
         )
     predicted = predict(load_reader(reader, device=device), examples, options)
     doubts = options.unanswerable_share != 0.0
-    if probabilities is not None:  # they decide, not those of the reader
+    if probabilities is not None:  # they are used instead of the reader's
         predicted = {
             key: p.at_threshold(0.0 if probabilities.get(key, 0.0) > limit else 1.0)
             for key, p in predicted.items()
@@ -120,7 +120,7 @@ def evaluate_reader(
     """Score the predictions of a reader by their ids.
 
     The best threshold of SQuAD 2.0 is sought among all best answers, given or not. `doubts` are
-    other no-answer probabilities for it, or False: every passage was taken to have an answer.
+    other no-answer probabilities for it, or False: every passage was assumed to have an answer.
     """
     if doubts is True:
         doubts = {key: p.no_answer for key, p in predicted.items()}
@@ -265,7 +265,7 @@ def evaluate_parts(
 ) -> SeveralEvaluations:
     """Score a reader on sets of questions by name. Ids are unique within a set.
 
-    Without `rules`, each set has those that it would have alone.
+    Without `rules`, each set is scored by the rules that it would have alone.
     """
     # Numbered: two sets may have the same ids.
     numbered = {

@@ -1,4 +1,4 @@
-"""From files or a classifier to an evaluation of labels: what `readlet evaluate` calls."""
+"""From files or a classifier to an evaluation of labels (`readlet evaluate`)."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -100,7 +100,7 @@ def _other(
         theirs = Classifier.load(against, device=device)
         if {*theirs.classes} != {*ours.classes}:
             fault = "has other classes"
-            raise bad_input(against, "", fault, "compare classifiers of the same classes")
+            raise bad_input(against, "", fault, "compare classifiers with the same classes")
         return {key: found.label for key, found in _predicted(theirs, sentences).items()}
     given = read_classes(against, ours.classes)
     if not ours.classes:

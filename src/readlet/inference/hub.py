@@ -1,6 +1,6 @@
 """Models of the Hugging Face hub by name: `user/name`, or `user/name@REVISION`.
 
-They are downloaded once, to the cache of `huggingface_hub`, whose settings hold: HF_HUB_OFFLINE,
+They are downloaded once, to the cache of `huggingface_hub`, with its settings: HF_HUB_OFFLINE,
 HF_HOME, HF_TOKEN, HF_ENDPOINT. Only the files that config.json names are fetched, all of one
 commit; nothing in them is executed.
 """
@@ -22,14 +22,14 @@ _REMEDY = "check its spelling and the network, or give the path of a folder"
 
 
 def is_hub_name(name: str | Path) -> bool:
-    """Whether a name can only be that of a model of the hub: there is no such folder here."""
+    """Whether a name must be that of a model on the hub: there is no such folder here."""
     text = str(name)
     if not isinstance(name, str) or _NAME.fullmatch(text) is None or text.endswith(_DATA):
         return False
     return not Path(text).exists() and not Path(text.partition("/")[0]).is_dir()
 
 
-@cache  # one commit for all that a process reads
+@cache  # one commit for everything that a process reads
 def downloaded(name: str) -> Path:
     """The folder of a model of the hub in the cache of `huggingface_hub`."""
     from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
@@ -49,7 +49,7 @@ def downloaded(name: str) -> Path:
         for file in (*_REQUIRED, *files):
             get(repository, file, revision=commit)
         for file in _OPTIONAL:
-            with suppress(EntryNotFoundError):  # also where it is not cached, and the hub far away
+            with suppress(EntryNotFoundError):  # also if not cached and the hub is unreachable
                 get(repository, file, revision=commit)
     except InputError:
         raise
@@ -57,15 +57,15 @@ def downloaded(name: str) -> Path:
         reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
         if isinstance(error, LocalEntryNotFoundError):
             reason = "it is out of reach, and the model is not cached"
-        fault = f"no such folder, and the hub does not give this model ({reason:.160})"
+        fault = f"not a folder, and not available from the hub ({reason:.160})"
         raise bad_input(name, "", fault, _REMEDY) from None
     return config.parent
 
 
 def _download(repository: str, revision: str) -> Callable[..., str]:
-    """What gives the path of a file: downloaded, or only cached where the hub is out of reach.
+    """A function to the path of a file: downloaded, or only cached if the hub is out of reach.
 
-    `hf_hub_download` alone would try again for half a minute.
+    `hf_hub_download` alone would retry for half a minute.
     """
     from huggingface_hub import get_hf_file_metadata, hf_hub_download, hf_hub_url
     from huggingface_hub.errors import HfHubHTTPError

@@ -1,4 +1,4 @@
-"""What a reader is asked, and how it is to answer: questions, options, languages."""
+"""Inputs of a reader: questions, options, languages."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,8 +13,8 @@ from readlet.types import Example, Prediction
 if TYPE_CHECKING:
     from readlet.inference.calibration import DocumentOdds
 
-_LEAST_SHARE = 0.02  # of the passages; what is rarer is no training, or a wrong guess
-_SAMPLE = 2000  # passages: a language of that share has some forty of them
+_LEAST_SHARE = 0.02  # of the passages; rarer languages are not learned, or misidentified
+_SAMPLE = 2000  # passages: a language of that share has about forty of them
 
 
 class ForeignLanguages:
@@ -24,9 +24,9 @@ class ForeignLanguages:
         self._known = frozenset(known)
 
     def of(self, example: Example) -> str:
-        """The language of passage or question if it is given or guessed, and not known; or "".
+        """The language of passage or question, given or guessed, if the reader does not know it.
 
-        The guess is that of both texts: the few common words of a table may seem to be of any
+        It is guessed from both texts together: the few common words of a table may fit any
         language, and those of the question usually decide.
         """
         if not self._known:
@@ -63,7 +63,7 @@ MAX_N_BEST = 10_000
 
 
 LEVELS = {"always": 0.0, "balanced": 0.7, "strict": 0.9}
-"""Words for levels of confidence, see docs/confidence.md. `balanced` is the default."""
+"""Named levels of confidence, see docs/confidence.md. `balanced` is the default."""
 MinConfidence = float | Literal["always", "balanced", "strict"]
 
 
@@ -132,7 +132,7 @@ class AnswerOptions:
         return replace(self, **given) if given else self
 
     def in_languages(self, example: Example) -> Example:
-        """The example in the languages of the options, where its data names no others."""
+        """The example with the languages of the options, where its data names none."""
         if not self.language and not self.question_language:
             return example
         return replace(
@@ -152,7 +152,7 @@ def _is_share(value: object) -> bool:
 
 DEFAULTS = AnswerOptions()
 ALL_ANSWERABLE = AnswerOptions(min_confidence="always", unanswerable_share=0.0)
-"""Every passage is taken to have an answer: what scores of SQuAD 1.1 compare."""
+"""Every passage is assumed to have an answer, as in the scores of SQuAD 1.1."""
 
 Asked = Example | tuple[str, str] | Mapping[str, Any]
 """An Example, whose labels are ignored; (question, context); or a dict with "question" and
@@ -163,7 +163,7 @@ Readers that distinguish languages also read "language", that of the context, an
 """
 
 MAX_PASSAGES = 10
-"""Of many documents, the pieces that are read for a question by default.
+"""The default number of pieces of documents that are read for a question.
 
 The more pieces are read, the more often one of them seems to answer an unanswerable question.
 """
@@ -208,7 +208,7 @@ def _kind(value: Any) -> str:
 
 
 class Answerer(Protocol):
-    """What answers: a trained reader, or the baseline."""
+    """Answers questions: a trained reader, or the baseline."""
 
     @property
     def name(self) -> str: ...
@@ -220,7 +220,7 @@ class Answerer(Protocol):
 
     @property
     def document_odds(self) -> "DocumentOdds":
-        """How its answers of many documents compare; here by Bayes' rule, with nothing fitted."""
+        """Combines its answers from many documents; here by Bayes' rule, without fitting."""
         from readlet.inference.calibration import DocumentOdds
 
         return DocumentOdds(relevance=1.0, evidence=1.0, bias=0.0)
@@ -233,8 +233,8 @@ class Answerer(Protocol):
     ) -> Iterator[Prediction]:
         """Predictions in the order of the questions; any number of them in constant memory.
 
-        `options` may be given as keyword arguments too; for each question its own languages come
-        first.
+        `options` may also be given as keyword arguments; the languages of a question itself take
+        precedence.
         """
         ...
 

@@ -1,4 +1,4 @@
-"""Where an answer comes from: the scores of all places, and what each layer adds to them."""
+"""Where an answer comes from: the scores of all positions, and the contribution of each layer."""
 
 import warnings
 from dataclasses import asdict, dataclass
@@ -29,7 +29,7 @@ _DIGITS = 6  # decimals in JSON
 
 @dataclass(frozen=True)
 class Inspection:
-    """The window of the best answer: P places with their scores, and its layers if there are any.
+    """The window of the best answer: P positions with their scores, and its layers, if any.
 
     The best answer is shown even if the reader abstains.
     """
@@ -39,19 +39,19 @@ class Inspection:
     window: int  # from 1
     windows: int
     offsets: Ints  # (P, 2) characters of the passage
-    labels: tuple[str, ...]  # (P,) the places as texts
+    labels: tuple[str, ...]  # (P,) the positions as texts
     scores: Floats  # (P, 2) for start and end
-    # (P, 2) given that no other window has the answer. Those of all places as a start and the
+    # (P, 2) given that no other window has the answer. Those of all positions as a start and the
     # no-answer probability sum to 1, and likewise for the end.
     probabilities: Doubles
     null: tuple[float, float] | None  # scores of "no answer"; None: the reader never abstains
-    first: int  # first and last place of the best answer
+    first: int  # first and last position of the best answer
     last: int
     layers: LayerView | None
 
     @property
     def answer_scores(self) -> tuple[float, float]:
-        """The scores of the best answer's first place as a start, and of its last as an end."""
+        """The scores of the best answer's first position as a start, and of its last as an end."""
         return float(self.scores[self.first, START]), float(self.scores[self.last, END])
 
     @property
@@ -59,7 +59,7 @@ class Inspection:
         return self.layers.tokens[self.layers.null] if self.layers else "no answer"
 
     def likeliest(self, side: int, most: int) -> list[int]:
-        """The places with the highest probabilities, highest first."""
+        """The positions with the highest probabilities, highest first."""
         ranked = np.argsort(-self.probabilities[:, side], kind="stable")[:most].tolist()
         return [place for place in ranked if self.probabilities[place, side] > 0]
 
@@ -90,7 +90,7 @@ class Inspection:
 
 
 def inspectable_reader(name: str, *, device: str = AUTO) -> Reader:
-    """A trained reader by name or folder; the baseline has no scores of places."""
+    """A trained reader by name or folder; the baseline has no scores of positions."""
     # A device with a name is torch's: an ONNX model beside the weights does not show the layers.
     if name != BASELINE and needs_torch(name, device="cpu"):
         device = chosen_device(device)
@@ -102,7 +102,7 @@ def inspectable_reader(name: str, *, device: str = AUTO) -> Reader:
 
 
 def inspect_answer(reader: Reader, question: str, passage: str) -> Inspection:
-    """How a reader scores the places of a passage, and where its answer comes from.
+    """How a reader scores the positions of a passage, and where its answer comes from.
 
     Of a long passage this is the window with the best answer.
     """
@@ -169,14 +169,14 @@ class _Best:
         return cls(order, row, both, scores.allowed[i, :count].copy(), answers.null)
 
     def places(self, offsets: Ints) -> tuple[int, int]:
-        """The first and the last place of the answer, by the characters of all places, (P, 2)."""
+        """First and last position of the answer, from the characters of all positions, (P, 2)."""
         _, start, end, _ = self.order
         first = np.flatnonzero(offsets[:, 0] == start)[0]
         return int(first), int(np.flatnonzero(offsets[:, 1] == end)[-1])
 
 
 def _shares(scores: Floats, allowed: NDArray[np.bool_]) -> Doubles:
-    """Softmax over the places, for each side: (P, 2) -> (P, 2)."""
+    """Softmax over the positions, for each side: (P, 2) -> (P, 2)."""
     kept = masked(scores, allowed[:, None]).astype(np.float64)  # (P, 2)
     odds = np.exp(kept - kept.max(axis=0))  # (P, 2)
     shares: Doubles = odds / odds.sum(axis=0)  # (P, 2)
@@ -184,7 +184,7 @@ def _shares(scores: Floats, allowed: NDArray[np.bool_]) -> Doubles:
 
 
 def _label(passage: str, span: list[int], layers: LayerView | None, place: int) -> str:
-    """The text of a place as it stands in the passage: tokenizers alter case and other scripts."""
+    """The passage's text at a position: tokenizers alter case and other scripts."""
     text = passage[span[0] : span[1]]
     if layers is None:
         return text

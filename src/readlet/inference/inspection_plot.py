@@ -1,6 +1,6 @@
 """An inspection as a picture: the probability of each token as a start and as an end of the answer.
 
-Readers that mix the layers of an encoder: also how much each layer counts for each token.
+For readers that mix the layers of an encoder, also the weight of each layer for each token.
 """
 
 import warnings
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 SUFFIXES = (".png", ".svg")
 _SIDES = ("start", "end")
-_TOKENS = 40  # around the answer: more are not readable
+_TOKENS = 40  # around the answer: more would be illegible
 _LABEL, _TITLE = 14, 90  # letters
 # Okabe and Ito's blue and vermilion, which most colour-blind people can distinguish.
 _BARS, _ANSWER, _NULL = "#0072b2", "#d55e00", "#888888"

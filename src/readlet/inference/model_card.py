@@ -17,7 +17,7 @@ _PACKAGES = ("readlet", "torch", "numpy", "regex", "transformers", "accelerate")
 
 
 class CardParts(NamedTuple):
-    """What a card says about the task of its model."""
+    """The parts of a card that depend on the task."""
 
     title: str
     introduction: str
@@ -65,7 +65,7 @@ def model_card(model: "TrainedModel") -> str:
 
 
 def card_data(model: "TrainedModel", licence: str = "") -> str:
-    """What the hub reads of a card, as YAML: library, task, languages, data, licence and scores."""
+    """The card's metadata for the hub, as YAML: library, task, languages, data, licence, scores."""
     from huggingface_hub import EvalResult, ModelCardData
 
     recipe, dev = recipe_of(model.recipe), model.metrics.get("dev", {})
@@ -145,9 +145,9 @@ def reader_parts(reader: "Reader") -> CardParts:
     ending = ", or reports that there is none." if reader.scorer.can_abstain else always
     raw = reader.metrics.get("dev_raw", {})
     listed = ", ".join(f"{name} {value:.2f}" for name, value in raw.items())
-    below = [f"If it abstains where that has the highest score: {listed}."] if raw else []
-    if "refusal_area" in reader.metrics:
-        area = reader.metrics["refusal_area"]
+    below = [f"If it abstains whenever that scores highest: {listed}."] if raw else []
+    if "no_answer_area" in reader.metrics:
+        area = reader.metrics["no_answer_area"]
         below.append(f"The no-answer probability has an area under the ROC curve of {area:.3f}.")
     introduction = f"Finds the answer to a question inside a passage{ending}"
     if reader.languages:
@@ -164,7 +164,7 @@ def _reader_calibration(reader: "Reader") -> str:
         measured += f". The no-answer probability is not fitted: {TOO_FEW_OF_A_KIND}"
     share = ""
     if fitted.has_fitted_no_answer:
-        share = f" Probabilities hold where {fitted.unanswerable_share:.0%} have no answer."
+        share = f" Probabilities assume that {fitted.unanswerable_share:.0%} have no answer."
     bias = f"answer bias {fitted.answer_bias:.3f}, " if fitted.answer_bias else ""
     return (
         f"{_fit(reader, fitted.questions, TOO_FEW)}: temperature {fitted.temperature:.3f}, {bias}"
@@ -192,7 +192,7 @@ def classifier_parts(classifier: "Classifier") -> CardParts:
 
 
 def _fit(model: "TrainedModel", items: int, too_few: str) -> str:
-    """On what the calibration was fitted, or why it was not."""
+    """The data that the calibration was fitted on, or why it was not."""
     recipe = recipe_of(model.recipe)
     source = recipe.data.calibration or "the training data, held out"
     if items:

@@ -1,8 +1,8 @@
-"""The folder of a reader: which of its files are the reader's own, and how they are replaced.
+"""The folder of a reader: which files belong to the reader, and how they are replaced.
 
 A reader is written whole to a folder inside, `.unfinished`, and its files are then moved up:
 `config.json` is removed first and moved last. So a full disk leaves the earlier reader in place,
-and what an interrupted save has left can be distinguished from files of the user.
+and the remains of an interrupted save can be distinguished from files of the user.
 
 How readers are named: a folder, `user/name` of the hub, `bundled`, or `baseline`.
 """
@@ -32,7 +32,7 @@ _EARLIER = "earlier.json"  # in the draft: the names of the files that it replac
 
 
 def foreign_to_reader(folder: Path) -> Iterator[Path]:
-    """What is in the folder and not a part of a reader, complete or not."""
+    """Entries of the folder that are not part of a reader, complete or not."""
     return others(folder, own_files(folder))
 
 
@@ -71,7 +71,7 @@ def reserved(folder: Path, remedy: str) -> Iterator[None]:
 def replace_reader(folder: Path, write: Callable[[Path], None]) -> None:
     """Let `write` write a reader, and put its files in place of those of an earlier reader.
 
-    A file of the same name that is no reader's is renamed: it came after `check_folder`, and what
+    A file of the same name that is not a reader's is renamed: it came after the check, and what
     took hours to train must not be lost because of it.
     """
     make_folder(folder)
@@ -95,7 +95,7 @@ def replace_reader(folder: Path, write: Callable[[Path], None]) -> None:
 def _write(draft: Path, own: set[str], write: Callable[[Path], None], *, knows_more: bool) -> None:
     """Write the draft, which records first what it replaces; remove it if that fails.
 
-    It stays if it `knows_more` than the folder: the names of what an interrupted save has left.
+    It is kept if it `knows_more` than the folder: the names left by an interrupted save.
     """
     draft.mkdir(exist_ok=True)
     try:
@@ -163,7 +163,7 @@ def reader_folder(name: str | Path) -> Path:
         return downloaded(str(name)) if is_hub_name(name) else Path(name)
     folder = bundled_reader()
     if folder is None:
-        fault = "this copy of Readlet comes without a reader"
+        fault = "this copy of Readlet has no bundled reader"
         remedy = f"name a reader's folder (./{BUNDLED} for one of this name), or `{BASELINE}`"
         raise bad_input(BUNDLED, "", fault, remedy)
     return folder

@@ -1,7 +1,7 @@
 """Word documents, spreadsheets, CSV tables and e-mails: their text in labelled parts.
 
-They come from anyone, and are archives that may unpack to gigabytes: each is read in a process of
-its own, with bounded memory and time (`processes.py`), and its archive is measured before.
+They are untrusted, and archives that may unpack to gigabytes: each is read in a
+subprocess with bounded memory and time (`processes.py`), after its unpacked size was checked.
 
 A row of a table is read with its header, `Price: 12`, so that it can be understood alone.
 """
@@ -26,8 +26,8 @@ from readlet.processes import write_text
 _MOST_UNPACKED, _MOST_MEMBERS = 200_000_000, 10_000  # bytes, files
 _MOST_ROWS = 200_000
 _MOST_CELLS = 500  # of a row
-_DAMAGED = "the file is damaged, or of another kind than its name says; save it again"
-_TOO_LARGE = "the file unpacks to too much; split it, or save it as plain text"
+_DAMAGED = "the file is damaged, or its type differs from its name; save it again"
+_TOO_LARGE = "the unpacked file is too large; split it, or save it as plain text"
 
 
 def docx_parts(data: bytes) -> Iterator[Part]:
@@ -70,7 +70,7 @@ def xlsx_parts(data: bytes) -> Iterator[Part]:
 
 
 def csv_parts(data: bytes) -> Iterator[Part]:
-    """The rows of a table in UTF-8; the separator is the one that its first lines agree on."""
+    """The rows of a table in UTF-8; its first lines determine the separator."""
     text = data.decode("utf-8")
     sample = "".join(text.splitlines(keepends=True)[:20])
     try:
@@ -84,7 +84,7 @@ def csv_parts(data: bytes) -> Iterator[Part]:
 
 
 def eml_parts(data: bytes) -> Iterator[Part]:
-    """An e-mail: its head, then its text; what is attached is named."""
+    """An e-mail: its header, then its text; attachments are listed."""
     message = message_from_bytes(data, policy=default)
     assert isinstance(message, EmailMessage)
     names = ("From", "To", "Cc", "Date", "Subject")
@@ -105,7 +105,7 @@ def eml_parts(data: bytes) -> Iterator[Part]:
 def _table_lines(rows: Iterable[Iterable[str]]) -> Iterator[tuple[int, str]]:
     """The number of each row that has text, from 1, and its cells beside their column's names.
 
-    The first row with two cells or more is the header; what stands above it are titles.
+    The first row with two cells or more is the header; rows above it are titles.
     """
     header: Sequence[str] = ()
     for number, row in enumerate(rows, 1):
@@ -136,7 +136,7 @@ def _shown(value: object) -> str:
 
 
 def _check_archive(data: bytes) -> None:
-    """What an archive says of its sizes is also the most that is read of it."""
+    """Check the declared sizes of an archive; no more than that is read."""
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         members = archive.infolist()
     if len(members) > _MOST_MEMBERS or sum(one.file_size for one in members) > _MOST_UNPACKED:

@@ -1,4 +1,4 @@
-"""Questions encoded and scores decoded by processes on the CPU, while a GPU scores.
+"""CPU processes encode questions and decode scores while a GPU scores.
 
 One process alone would keep a GPU idle most of the time. Each process answers chunks of questions
 as `Reader.answer_batch` does, except for the scores: it sends the arrays of a batch and waits for
@@ -30,12 +30,12 @@ from readlet.types import Example
 Scored = tuple[Floats, Floats, Floats | None]
 """Scores of starts and ends, (B, L) each, and of "no answer", (B, 2)."""
 
-_FEWEST = 2  # chunks: for less it takes longer to start processes
+_FEWEST = 2  # chunks: for fewer, starting processes takes longer
 _WAITING = 2  # chunks for each process: one that it answers, and one that is ready
 
 
 class ArrayInputs(Protocol):
-    """What makes the arrays of a batch without torch; it can be pickled."""
+    """Makes the arrays of a batch without torch; it can be pickled."""
 
     encoder: Any
 
@@ -81,7 +81,7 @@ class _Remote:
 
 
 def chunks_overlapped(reader: Reader, questions: int) -> MapChunks:
-    """How a reader best goes through the chunks of so many questions."""
+    """The best way for a reader to process this many questions in chunks."""
     chunks = -(-questions // reader.chunk)
     processes = min(own_cores() - 1, chunks)
     if reader.device == "cpu" or processes < 2 or chunks < _FEWEST:
@@ -91,9 +91,9 @@ def chunks_overlapped(reader: Reader, questions: int) -> MapChunks:
 
 @dataclass(frozen=True)
 class Overlapped:
-    """Answers chunk after chunk, in order, with so many processes beside this one.
+    """Answers chunk after chunk, in order, with `processes` processes beside this one.
 
-    To be given to `Reader.answers`, in place of `map`.
+    Pass it to `Reader.answers` in place of `map`.
     """
 
     processes: int
@@ -111,7 +111,7 @@ class Overlapped:
             try:
                 return process.answer(chunk, scorer)
             except BaseException:
-                process.kill()  # it may wait for scores: whoever gets it next is told
+                process.kill()  # it may wait for scores; its next user gets an error
                 raise
             finally:
                 free.put(process)
@@ -188,10 +188,10 @@ class _Streams(NamedTuple):
 
 
 def serve() -> None:
-    """In a process of its own: answer chunks until there are no more."""
+    """In a subprocess: answer chunks until there are no more."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process with the GPU ends this one
     parent = _Streams(sys.stdin.buffer, os.fdopen(os.dup(1), "wb"))
-    os.dup2(2, 1)  # what a library prints is no message
+    os.dup2(2, 1)  # output of libraries must not mix with messages
     with suppress(EOFError, BrokenPipeError):
         answer: AnswerChunk = _received(parent.input)
         scorer: Any = answer.predictor.scorer

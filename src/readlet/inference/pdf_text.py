@@ -1,9 +1,9 @@
-"""The text of a PDF page by page, read in a process of its own.
+"""The text of a PDF page by page, read in a subprocess.
 
-A PDF is a program of sorts: a small one may unpack to gigabytes, or keep its reader busy for hours.
+A PDF is a program of sorts: a small one may unpack to gigabytes, or take hours to parse.
 
-It has lines, not sentences: lines of a paragraph are joined, words that were divided too, and what
-stands at the head or foot of most pages is left out.
+It has lines, not sentences: lines of a paragraph and hyphenated words are joined, and running
+heads and feet are left out.
 """
 
 import io
@@ -22,7 +22,7 @@ _MOST = 20_000_000  # characters, and bytes of a stream once it is unpacked
 _ENCRYPTED = "the PDF is encrypted; save it without a password"
 _IMAGES = "the PDF has no text, only images; run text recognition (OCR) on it first"
 _TOO_MUCH = "the PDF takes too much memory or time; split it, or save it again"
-_DAMAGED = "the PDF is damaged, or no PDF; save it again"
+_DAMAGED = "the PDF is damaged, or not a PDF; save it again"
 
 
 def pdf_parts(data: bytes) -> list[Part]:
@@ -73,7 +73,7 @@ _PAGE_NUMBER = re.compile(r"[-–—\s]*(?:[Pp]age\s+)?#(?:\s*(?:/|of)\s*#)?[-�
 
 
 def without_running_heads(pages: Sequence[str]) -> list[str]:
-    """The pages without lines that most of them begin or end with, whatever numbers they have."""
+    """The pages without running heads and feet, which may differ in page numbers."""
     lines = [[line.strip() for line in page.split("\n") if line.strip()] for page in pages]
     seen = Counter(form for page in lines for form in {_form(page[i]) for i in _edges(page)})
     needed = max(_LEAST_PAGES, _OF_PAGES * sum(map(bool, lines)))
@@ -94,7 +94,7 @@ def _form(line: str) -> str:
 
 
 def _edges(page: Sequence[str]) -> set[int]:
-    count, most = len(page), min(_AT_EDGE, len(page) // 4)  # of a short page most is text
+    count, most = len(page), min(_AT_EDGE, len(page) // 4)  # a short page is mostly text
     return {*range(most), *range(count - most, count)}
 
 
@@ -105,10 +105,10 @@ _ENDS = (".", "!", "?", ":", ";", "”", '"')
 
 
 def joined_lines(pages: Sequence[str]) -> list[str]:
-    """The pages with the lines of a paragraph joined, and with words that are not divided.
+    """The pages with joined paragraphs and without hyphenation.
 
     A line goes on in the next one if it is about as long as the longest ones, or ends within a
-    word. Short lines, of tables, lists and addresses, stay.
+    word. Short lines, of tables, lists and addresses, are kept.
     """
     words = Counter(re.findall(r"\w+(?:-\w+)*", "\n".join(pages).lower()))
     return [_joined(page.split("\n"), words) for page in pages]
@@ -124,7 +124,7 @@ def _joined(lines: Sequence[str], words: Counter[str]) -> str:
             rest = re.match(r"\w+", line)
             assert rest is not None
             whole = f"{divided[1]}{rest[0]}".lower()
-            # Written with a hyphen elsewhere, and never without one: the hyphen belongs to it.
+            # Elsewhere always written with a hyphen: it belongs to the word.
             hyphen = f"{divided[1]}-{rest[0]}".lower()
             text = text[:-1] + ("-" if words[hyphen] and not words[whole] else "") + line
         elif (

@@ -1,4 +1,4 @@
-"""Where an answer stands, for people: its sentence and its line."""
+"""The place of an answer for people: its sentence and its line."""
 
 from typing import NamedTuple
 

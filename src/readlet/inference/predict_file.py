@@ -1,6 +1,6 @@
-"""A reader's predictions for all questions of a file: what `readlet predict` calls.
+"""A reader's predictions for all questions of a file (`readlet predict`).
 
-A classifier's labels for all texts of a file: what `readlet classify --out` calls.
+A classifier's labels for all texts of a file (`readlet classify --out`).
 """
 
 from collections.abc import Iterator
@@ -40,7 +40,7 @@ from readlet.types import Example, Prediction, Sentence
 
 @dataclass(frozen=True)
 class PredictedFile:
-    """The number of questions, and of those where the reader abstained, or that it cannot read."""
+    """The number of questions, of those where the reader abstained, and of unknown languages."""
 
     questions: int
     abstained: int
@@ -67,7 +67,7 @@ def predict_file(
     read twice: its faults are reported before the first prediction. Finished predictions are kept
     in a file next to the output, `OUT.partial`; if the process is killed, the same call continues
     there, and the output has the same bytes. It appears only when it is complete. `loaded` is the
-    reader itself, for who predicts several files.
+    reader itself, to predict several files.
 
     >>> predict_file("baseline", "bundled:test", "answers.csv").questions
     84
@@ -120,7 +120,7 @@ def _write(
 ) -> None:
     if tool_of(out) is None:
         write_records(out, records)
-    else:  # a task has the texts, too
+    else:  # a task also has the texts
         write_tasks(out, zip(items, records, strict=True), model)
 
 
@@ -163,7 +163,7 @@ def _questions(data: str, data_format: DataFormat) -> Iterator[Example]:
 
 
 def _asked(example: Example) -> tuple[str, ...]:
-    """What a prediction depends on."""
+    """Everything that a prediction depends on."""
     return example.question, example.context, example.language, example.question_language
 
 
@@ -183,7 +183,7 @@ def classify_file(
     Memory grows by 8 bytes for each text only. Finished labels are kept in
     a file next to the output, `OUT.partial`; if the process is killed, the same call continues
     there, and the output has the same bytes. It appears only when it is complete. `loaded` is the
-    classifier itself, for who labels several files.
+    classifier itself, to label several files.
     """
     unfinished, inputs = partial_of(out), [input_path(data), Path(classifier)]
     # Killed while the output was written: it is its own.
@@ -225,5 +225,5 @@ def _text(sentence: Sentence) -> tuple[str, ...]:
 
 
 def asked_text(sentence: Sentence) -> Text:
-    """What a classifier is asked about a sentence."""
+    """The classifier's input for a sentence."""
     return sentence.text if sentence.second is None else (sentence.text, sentence.second)

@@ -1,4 +1,4 @@
-"""Files of predictions: {"id": answer} as SQuAD has them, or rows with all that is predicted.
+"""Files of predictions: {"id": answer} as in SQuAD, or rows with all fields.
 
 Predictions for a file of any size, in constant memory, continued after a crash.
 
@@ -44,7 +44,7 @@ def record_of(identity: str, question: str, prediction: Prediction, n_best: int)
 
 
 def class_record(identity: str, sentence: Sentence, found: Classification) -> Record:
-    """The fields of a row with a predicted label; its texts come along."""
+    """The fields of a row with a predicted label, texts included."""
     record: dict[str, Any] = {"id": identity, "text": sentence.text}
     if sentence.second is not None:
         record["second"] = sentence.second
@@ -74,7 +74,7 @@ def is_squad(path: Path) -> bool:
 
 
 def write_records(path: Path, records: Iterable[Record]) -> None:
-    """Write predictions atomically, one at a time, in the format that the name asks for."""
+    """Write predictions atomically, one at a time, in the format of the name."""
     kind = _format_of(path)
     if kind == "parquet":
         _write_parquet(path, records)
@@ -234,7 +234,7 @@ def predict_remaining(
     name: str,
     noun: str,
 ) -> None:
-    """Append a record for every item that has none yet, with a progress bar."""
+    """Append a record for every item without one, with a progress bar."""
     if lines.done:
         done = f"{lines.done:,} of {found.total:,} {noun}"
         say(f"readlet: {lines.path}: continues after {done}")

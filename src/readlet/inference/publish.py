@@ -1,4 +1,4 @@
-"""A model's folder to the Hugging Face hub, with a card that the hub can read."""
+"""Sends a model's folder to the Hugging Face hub, with metadata on its card."""
 
 import re
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ def publish(
 
     The repository is made if there is none. `licence` is a name as the hub has them, such as mit.
     With `dry_run` nothing is sent, and no network is needed. The page below the card's metadata is
-    the folder's README.md as it is.
+    the folder's README.md, unchanged.
     """
     if not _NAME.fullmatch(name):
         raise bad_input(name, "", "no name of the hub", "give it as user/name")

@@ -57,7 +57,7 @@ class Reader(TrainedModel, Answerer):
 
     scorer: "SpanScorer"
     calibration: "Calibration"
-    # Those of the passages it was trained on, as codes; empty: not known.
+    # Languages of its training passages, as codes; empty: unknown.
     languages: tuple[str, ...] = ()
 
     def config(self) -> dict[str, Any]:
@@ -106,7 +106,7 @@ class Reader(TrainedModel, Answerer):
     def answers(
         self, asked: Iterable[Asked], options: AnswerOptions, map_chunks: MapChunks = map
     ) -> Iterator[Prediction]:
-        """`answer_batch` with another way to go through chunks of questions, in order."""
+        """`answer_batch` with another ordered `map` over chunks of questions."""
         from readlet.inference.decoding import AnswerChunk, Predictor
         from readlet.inference.inputs import ForeignLanguages
         from readlet.text.rows import LONG_QUESTION
@@ -149,7 +149,7 @@ class Reader(TrainedModel, Answerer):
         max_passages: int = MAX_PASSAGES,
         **given: Unpack[OptionKeywords],
     ) -> "list[Found]":
-        """The answers that many texts give to one question, best first, each with its text's key.
+        """The answers to one question in many texts, best first, each with its text's key.
 
         `passages` is a sequence of texts, or a mapping from names to texts; `Documents` of them
         saves time if several questions are asked. The `max_passages` pieces that share the rarest
@@ -179,7 +179,7 @@ class Reader(TrainedModel, Answerer):
         ('en',)
 
         `device` is where it computes ("cpu", "cuda", "cuda:1", "mps"); by default a GPU when there
-        is one. `batch_size` is how many rows are scored at once, by default a number that suits
+        is one. `batch_size` is the number of rows scored at once, by default one that suits
         the device.
         """
         from readlet.inference.calibration import Calibration

@@ -32,9 +32,9 @@ from readlet.storage.overwrite import check_folder
 Model = TypeVar("Model", bound=TrainedModel)
 MEGABYTE = 1_000_000
 MAX_MEGABYTES = 12.0
-"""The default limit for a reader with word vectors, of which so many are kept as fit."""
+"""The default limit for a reader with word vectors; as many vectors are kept as fit."""
 _BEFORE = ", before slimming"
-_OF_DEV = ("dev_raw", "refusal_area")
+_OF_DEV = ("dev_raw", "no_answer_area")
 # Bytes reserved for new scores, which can be measured only when the number of words is fixed.
 _RESERVED_FOR_SCORES = 1024
 _ANOTHER = "give another --out"
@@ -83,11 +83,11 @@ def slim(reader: Model, words: int | None = None, *, stored: StoredAs = "float16
     scorer, metrics = reader.scorer, reader.metrics
     made: Scorer
     if isinstance(scorer, WithWords):
-        _refuse_int8(reader, stored)
+        _require_int8_support(reader, stored)
         made = scorer.slimmed(words)
         metrics = metrics | {"slimmed_from": metrics.get("slimmed_from", scorer.words)}
     else:
-        _refuse_words(reader, words)
+        _require_word_vectors(reader, words)
         made = _slimmable(reader).slimmed(stored)
     source = metrics.get("dev_source", "").removesuffix(_BEFORE)
     renamed = {"dev_source": source + _BEFORE} if source else {}
@@ -117,7 +117,7 @@ def slim_to(reader: Model, limit: int, *, stored: StoredAs = "float16") -> Model
     return made
 
 
-def _refuse_int8(reader: TrainedModel, stored: StoredAs) -> None:
+def _require_int8_support(reader: TrainedModel, stored: StoredAs) -> None:
     if stored == "int8" and isinstance(reader.scorer, WithWords):
         fault = f"a reader of kind {reader.kind!r} is not stored in eight bits"
         raise bad_input(reader.name, "--int8", fault, "leave it out")
@@ -131,7 +131,7 @@ def _slimmable(reader: TrainedModel) -> Slimmable:
     return reader.scorer
 
 
-def _refuse_words(reader: TrainedModel, words: int | None) -> None:
+def _require_word_vectors(reader: TrainedModel, words: int | None) -> None:
     if words is not None and not isinstance(reader.scorer, WithWords):
         fault = f"a reader of kind {reader.kind!r} has no word vectors to remove"
         raise bad_input(reader.name, "", fault, "leave out --words")
@@ -150,7 +150,7 @@ def slim_folder(
 ) -> Slimmed:
     """Write a slim copy of a reader, in half precision or with matrices in eight bits.
 
-    A reader with word vectors keeps those of so many words, or as many as fit; for any other one,
+    A reader with word vectors keeps those of `words` words, or as many as fit; for any other one,
     `max_megabytes` is a limit that is checked. With `dev`, the copy is scored again on these
     questions, on that device; `notice` is stored with it.
     """
@@ -173,11 +173,11 @@ def slim_folder(
         given = (Classifier.load if is_classifier else load_reader)(name, device="cpu")
         if not isinstance(given, TrainedModel):
             raise bad_input(name, "", "has no weights to slim", "give a trained reader's folder")
-        _refuse_words(given, words)
+        _require_word_vectors(given, words)
         before = _slimmable(given)
-        # In half precision, what is in eight bits already would be larger.
+        # Half precision would enlarge what is already in eight bits.
         stored: StoredAs = "int8" if int8 or before.stored == "int8" else "float16"
-        _refuse_int8(given, stored)
+        _require_int8_support(given, stored)
         if words is None and max_megabytes is None and isinstance(before, WithWords):
             max_megabytes = MAX_MEGABYTES
         reader = replace(given, notice="".join(text_chunks(notice))) if notice else given
@@ -194,7 +194,7 @@ def slim_folder(
             assert isinstance(made, Reader)
             answers = {key: prediction.text for key, prediction in predict(made, examples).items()}
             scores = summary(score_questions(examples, answers, rules_of(examples)))
-            # Other metrics of dev belong to the questions of before.
+            # Other metrics of dev belong to the earlier questions.
             kept = {name: v for name, v in made.metrics.items() if name not in _OF_DEV}
             made = replace(made, metrics=kept | {"dev": scores, "dev_source": dev})
         made.save(out)

@@ -1,6 +1,6 @@
-"""Where a reader computes: a GPU when there is one, or the device that the user names.
+"""The device of a model: a GPU when there is one, or the user's choice.
 
-What readers and classifiers share: their folder, their device, loading and saving.
+Shared by readers and classifiers: their folder, their device, loading and saving.
 """
 
 import os
@@ -44,9 +44,9 @@ def chosen_device(device: str) -> str:
 
 
 def prefers_onnx(device: str) -> bool:
-    """Whether a model that has an ONNX model beside its weights is best used by that: on a CPU.
+    """Whether to use the ONNX model beside the weights: on a CPU it is faster.
 
-    It is asked before torch is imported: that would take longer than an answer.
+    Decided before torch is imported, since that takes longer than an answer.
     """
     return device == AUTO and (find_spec("torch") is None or not _may_have_gpu())
 
@@ -103,7 +103,7 @@ class TrainedModel(ABC):
     kind_of_task: ClassVar["TaskName"]
 
     scorer: "Scorer"
-    # The recipe it was trained with, as plain values: inference needs nothing of it but the name.
+    # The recipe it was trained with, as plain values: inference needs only its name.
     recipe: dict[str, Any]
     calibration: "BaseModel"
     metrics: dict[str, Any] = field(default_factory=dict)
@@ -138,7 +138,7 @@ class TrainedModel(ABC):
         """How its predictions are scored."""
 
     def config(self) -> dict[str, Any]:
-        """What `config.json` says besides format, files and recipe."""
+        """The fields of `config.json` besides format, files and recipe."""
         return self.scorer.config()
 
     @abstractmethod
@@ -148,7 +148,7 @@ class TrainedModel(ABC):
     def save(self, folder: str | Path) -> None:
         """Write the model's folder. `config.json` comes last: with it the folder is complete.
 
-        A folder that holds anything that is not an earlier model's own is refused.
+        A folder that contains anything except an earlier model is rejected.
         """
         from readlet.inference.model_folder import foreign_to_reader
         from readlet.storage.overwrite import check_folder
@@ -234,11 +234,11 @@ def read_model(
 def _check_metrics(metrics: dict[str, Any]) -> None:
     """Raise a ValueError if stored metrics are not of the types that a card needs."""
     types = {"dev": dict, "dev_source": str, "steps": int, "rollbacks": int, "slimmed_from": int}
-    types |= {"dev_raw": dict, "refusal_area": float}
+    types |= {"dev_raw": dict, "no_answer_area": float}
     types |= {"dev_calibration_error": float}
     for name, kind in types.items():
         if name in metrics and type(metrics[name]) is not kind:
-            raise ValueError(f"{name}: {metrics[name]!r:.40} is no {kind.__name__}")
+            raise ValueError(f"{name}: {metrics[name]!r:.40} is not of type {kind.__name__}")
     for part in ("dev", "dev_raw"):
         for name, value in metrics.get(part, {}).items():
             if type(value) not in (int, float):
@@ -246,7 +246,7 @@ def _check_metrics(metrics: dict[str, Any]) -> None:
 
 
 def stored_task(name: str) -> "TaskName | None":
-    """What the model in a folder is for; None if there is no model of a known kind."""
+    """The task of the model in a folder; None if there is no model of a known kind."""
     kind = _stored_kind(reader_folder(name), AUTO)
     return kind and kind.task
 
@@ -276,5 +276,5 @@ def _used(config: dict[str, Any], device: str) -> str:
 
 
 def default_batch_size(device: str) -> int:
-    """Rows scored at once on a device: what keeps it busy."""
+    """Rows scored at once on a device: enough to keep it busy."""
     return _BATCH_SIZES.get(device.partition(":")[0], 32)

@@ -1,4 +1,4 @@
-"""Kinds of models, a folder each: its config, its network, its scorer, what its ONNX model reads.
+"""Kinds of models, a folder each: config, network, scorer, and the inputs of its ONNX model.
 
-What the folders share stands beside them. `kinds.py` lists them by name.
+What they share is beside the folders. `kinds.py` lists them by name.
 """

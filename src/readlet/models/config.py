@@ -1,4 +1,4 @@
-"""The settings of a stored model: how it reads texts, and what its network is built from.
+"""The settings of a stored model: how it encodes texts, and the sizes of its network.
 
 Every kind of model has its own in the `config.py` of its folder; `config.json` holds them, and
 loading needs nothing else. The recipe that a model was trained with has the same sections, and is
@@ -41,17 +41,17 @@ class Config(Section):
 
 
 def config_of(settings: Config) -> dict[str, Any]:
-    """What a `config.json` says of a model with these settings."""
+    """The content of a `config.json` for these settings."""
     return {"architecture": settings.kind, "settings": settings.model_dump(mode="json")}
 
 
 def kind_of_settings(config: Mapping[str, Any]) -> str:
-    """The kind of model whose settings these are: that before an export."""
+    """The kind of model of these settings; of an exported model, the original kind."""
     return str((config["settings"] if "settings" in config else config["recipe"]["model"])["kind"])
 
 
 def _early(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings from the time when they were parts of the recipe."""
+    """Settings of older models, stored as parts of the recipe."""
     recipe, exported = config["recipe"], config.get("exported", {})
     data, model = recipe["data"], dict(recipe["model"])
     model.pop("null_answer", None)
@@ -135,7 +135,7 @@ def norm_gamma(chosen: Attention | Loss, width: int) -> float | None:
 
 
 def gamma_without_effect(**chosen: Attention | Loss) -> list[tuple[str, str]]:
-    """Caps that were set though the section has the standard softmax, each with the reason."""
+    """Caps that have no effect with the standard softmax, each with the reason."""
     return [
         (f"{section}.gamma", f'{section}.softmax is not "norm"')
         for section, part in chosen.items()

@@ -30,14 +30,14 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float32]
 TaskName = Literal["spans", "classes"]
-"""What a kind of model is for: answers as spans of a passage, or classes of texts."""
+"""The task of a kind of model: answers as spans of a passage, or classes of texts."""
 
 
 @dataclass(frozen=True)
 class SpanScores:
-    """Scores of the rows of a batch. Only `allowed` places may be part of an answer."""
+    """Scores of the rows of a batch. Only `allowed` positions may be part of an answer."""
 
-    start: Floats  # (B, L) score of each place as the first of the answer
+    start: Floats  # (B, L) score of each position as the first of the answer
     end: Floats  # (B, L) and as the last
     allowed: NDArray[np.bool_]  # (B, L)
     null: Floats | None  # (B, 2) scores of "no answer" as a start and as an end
@@ -47,7 +47,7 @@ class SpanScores:
 
 
 class AnyEncoder(Protocol):
-    """Text to rows of integers, whatever the task is."""
+    """Text to rows of integers, for any task."""
 
     def encode(self, items: Sequence[Any], /) -> AnyRows: ...
 
@@ -98,7 +98,7 @@ class Scorer(Protocol):
         ...
 
     def config(self) -> dict[str, Any]:
-        """What the family's `load` needs besides the files; a part of `config.json`."""
+        """The settings that the family's `load` needs besides the files; part of `config.json`."""
         ...
 
     def facts(self) -> list[str]:
@@ -119,7 +119,7 @@ class SpanScorer(Scorer, Protocol):
 
     @property
     def max_answer(self) -> int:
-        """The longest answer, in places."""
+        """The longest answer, in token positions."""
         ...
 
     def scores(self, rows: Rows, batch_size: int) -> Iterator[tuple[Ints, SpanScores]]:
@@ -145,14 +145,14 @@ class ClassScorer(Scorer, Protocol):
 
 @dataclass(frozen=True)
 class LayerView:
-    """How the layers of an encoder make the scores of one row: all its tokens, special ones too."""
+    """How the layers of an encoder contribute to the scores of one row, for all its tokens."""
 
     mix: str  # the name of the mix in the recipe
     tokens: tuple[str, ...]  # (T,) as the tokenizer writes them
-    first: int  # index of the token that is the first place of the context
+    first: int  # index of the token that is the first position of the context
     null: int  # index of the token whose scores are those of "no answer"
     weights: Floats  # (N, T, 2) how much each layer counts for start and end
-    # (N, T, 2) what each layer adds to the scores; None: the scores are no sum over the layers.
+    # (N, T, 2) what each layer adds to the scores; None: they are not a sum over layers
     contributions: Floats | None
     scores: Floats  # (T, 2) scores of the span head for start and end
     normalised: bool  # NormSoftmax centres and scales these scores afterwards
@@ -198,25 +198,25 @@ class TrainableClassScorer(TrainableScorer, ClassScorer, Protocol):
 
 
 class Family(ABC):
-    """One kind of model. To answer with its readers, loading is all it takes."""
+    """A kind of model. For inference, loading is enough."""
 
     @abstractmethod
     def load(self, folder: Path, config: dict[str, Any]) -> Scorer:
         """The scorer stored in a model's folder; `damage_of` reports damaged files.
 
-        `config` is what its config.json says.
+        `config` is the content of its config.json.
         """
 
 
 class TrainableFamily(Family):
-    """One kind of model that can be trained: what does not depend on the task."""
+    """A trainable kind of model: the part that does not depend on the task."""
 
     def check_recipe(self, recipe: "Recipe") -> None:
-        """Raise an error about what the recipe names, before any data is read."""
+        """Check the files and models that the recipe names, before any data is read."""
 
     @abstractmethod
     def encoder_settings(self, recipe: "Recipe") -> dict[str, Any]:
-        """All settings but `data` that `fit_encoder` and `restore_encoder` depend on.
+        """All settings except `data` that `fit_encoder` and `restore_encoder` depend on.
 
         Runs that agree in them and in their data share one encoder.
         """
@@ -258,7 +258,7 @@ class SpanFamily(TrainableFamily):
         """A model with random initial weights, drawn from torch's generator."""
 
     def check(self, recipe: "Recipe", rows: Rows, *, can_abstain: bool) -> None:
-        """Warn if this kind of model will do badly on these rows."""
+        """Warn if this kind of model is unsuited to these rows."""
 
 
 class ClassFamily(TrainableFamily):

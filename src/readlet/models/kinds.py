@@ -19,7 +19,7 @@ DEFAULT_KIND = "qacnn"
 
 
 class Kind(NamedTuple):
-    """How to get what belongs to a kind of model."""
+    """Where to import the parts of a kind of model from."""
 
     family: Callable[[], "Family"]
     recipe: Callable[[], "type[Recipe]"] | None = None

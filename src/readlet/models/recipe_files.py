@@ -85,7 +85,7 @@ def parse_recipe(values: Mapping[str, Any], source: str) -> Recipe:
 
 
 def recipe_of(values: Mapping[str, Any]) -> Recipe:
-    """The recipe that a stored model carries along."""
+    """The recipe stored with a model."""
     return parse_recipe(values, "its recipe")
 
 
@@ -149,8 +149,8 @@ def _value(text: str, change: str) -> Any:
 def changed_values(values: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     """Nested values of a recipe with changes applied.
 
-    Changes may select another kind of model. Then only the data and training sections are kept, as
-    far as the new kind has these fields: the other values belong to the previous kind.
+    Changes may select another kind of model. Then only the fields of data and training that the
+    new kind has are kept: the other values belong to the previous kind.
     """
     before, now = kind_in(values), kind_in(changes, kind_in(values))
     kept = deepcopy(dict(values))

@@ -1,6 +1,6 @@
 """The bases of scorers with a torch module: batches in, NumPy scores out; the loss of spans.
 
-Inference without compiled programs: compiling for it would cost more than it saves.
+Inference runs eagerly: compiling for it would cost more than it saves.
 Compilation before training: a trial run, so that a machine without a compiler still trains.
 """
 
@@ -32,7 +32,7 @@ from readlet.storage.stored_files import (
     detached,
     in_precision,
     load_tensors,
-    refuse_non_finite,
+    require_finite,
     save_tensors,
 )
 from readlet.text.arrays import Batches
@@ -41,7 +41,7 @@ from readlet.text.tensors import RowBatch
 
 
 class SpanLogits(NamedTuple):
-    """A place is a word or a subword of the context. "No answer" has scores of its own."""
+    """A position is a word or a subword of the context. "No answer" has separate scores."""
 
     start: Tensor  # (B, L)
     end: Tensor  # (B, L)
@@ -55,7 +55,7 @@ class SpanBatch(Protocol):
     @property
     def rows(self) -> Tensor: ...  # (B,) row numbers; -1: filler
     @property
-    def labels(self) -> Tensor: ...  # (B, 2) first and last place of the answer; -1: no answer
+    def labels(self) -> Tensor: ...  # (B, 2) first and last position of the answer; -1: no answer
     @property
     def weight(self) -> Tensor: ...  # (B,) share in the loss; 0: filler
 
@@ -134,7 +134,7 @@ def span_loss(
     With a teacher, the cross entropy with its probabilities has the weight `share`.
     """
     loss = batch.weight.new_zeros(())  # ()
-    # "No answer" is one more class, before all places: label -1 becomes index 0.
+    # "No answer" is one more class, before all positions: label -1 becomes index 0.
     before = int(scores.null is not None)
     keep = F.pad(scores.allowed, (before, 0), value=True)  # (B, 1 + L), or (B, L)
     labels = (batch.labels + before).clamp(min=0)  # (B, 2)
@@ -227,7 +227,7 @@ class ModuleScorer(ABC):
     def batches(self, rows: Any, batch_size: int, *, seed: int = 0) -> Batches[Any]: ...
 
     def scoring(self, rows: Any) -> Callable[[Any], Any]:
-        """The module for inference: here, work that all batches share can be done once."""
+        """The module for inference; work that all batches share can be done here, once."""
         return self.module
 
     def outputs(self, rows: AnyRows, batch_size: int) -> Iterator[tuple[Ints, Any]]:
@@ -262,14 +262,14 @@ class ModuleScorer(ABC):
     def load_weights(self, folder: Path) -> None:
         with damage_of(folder / WEIGHTS):
             weights = load_tensors(folder / WEIGHTS)
-            refuse_non_finite(weights)
+            require_finite(weights)
             self.module.load_state_dict(weights)
 
     @property
     def stored(self) -> StoredAs:
         """The dtype of the weights on disk.
 
-        Unless float32, they are rounded already (`slimmed` does that): the loaded model computes
+        Unless float32, they are already rounded (by `slimmed`): the loaded model computes
         as the saved one.
         """
         return self.settings.stored
@@ -311,7 +311,7 @@ class TorchScorer(ModuleScorer):
             yield numbers, _as_numpy(found)
 
     def scores_of_batch(self, batch: RowBatch) -> tuple[Floats, Floats, Floats | None]:
-        """Scores of starts, ends and "no answer"; several threads may ask at once.
+        """Scores of starts, ends and "no answer"; may be called from several threads.
 
         While one of them waits for its scores, the next one gives its batch to the device. The lock
         bounds the memory to that of one batch.
@@ -332,7 +332,7 @@ class TorchScorer(ModuleScorer):
 
 
 def in_half_precision(weights: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """Copies rounded to float16; a value beyond its range is refused."""
+    """Copies rounded to float16; a value beyond its range is an error."""
     rounded = in_precision(torch.float16, detached(weights))
     for name, tensor in rounded.items():
         if not torch.isfinite(tensor).all():
@@ -342,7 +342,7 @@ def in_half_precision(weights: dict[str, torch.Tensor]) -> dict[str, torch.Tenso
 
 
 def _sent_back(scores: torch.Tensor) -> torch.Tensor:
-    """A copy on the CPU; that of a GPU is complete when the work up to here is."""
+    """A copy on the CPU; from a GPU it is complete once the queued work is."""
     if scores.device.type != "cuda":
         return scores.float().cpu()
     host = torch.empty(scores.shape, pin_memory=True)
@@ -356,7 +356,7 @@ def _as_numpy(found: SpanLogits) -> SpanScores:
 
 
 def warn_of_short_windows(rows: Rows, *, can_abstain: bool) -> None:
-    """NormSoftmax in the loss, without a cap, bounds the confidence in windows of few places."""
+    """NormSoftmax in the loss, without a cap, bounds the confidence in short windows."""
     lengths = np.unique(rows.row_window[:, 1])
     places = [int(length) + can_abstain for length in lengths if length > 0]
     lowest = min(places, key=highest_confidence, default=1)

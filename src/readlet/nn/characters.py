@@ -1,7 +1,7 @@
 """A vector for a word from its characters, with or without the word's language.
 
-Signorelli and Sirocchi found that the character layer depends on the language, and proposed to tell
-it the language. Both ways begin as the layer without a language: what they add starts at zero.
+Signorelli and Sirocchi found that the character layer depends on the language, and proposed to give
+it the language as an input. Both variants start as the layer without it: their terms are zero.
 """
 
 import torch
@@ -40,7 +40,7 @@ class CharacterConvolution(nn.Module):
     def forward(self, ids: Tensor, languages: Tensor) -> Tensor:
         """ids (..., W), 0 is padding, languages (...) -> (..., filters).
 
-        A word of only padding gives zeros. Here, all languages are read alike.
+        A word of only padding gives zeros. This class ignores the language.
         """
         words = ids.reshape(-1, ids.shape[-1])  # (N, W)
         padding = words == PADDING  # (N, W)

@@ -13,7 +13,7 @@ query. The mixes, by name:
 
 For all but the last one q'T is a weighted sum of the numbers q'h_i. So a span head never computes
 the mix of states, only one number for each layer and token. A classifier pools T itself: its mix
-has one side, with a query of its own where the weights depend on one.
+has one side, with its own query where the weights depend on one.
 """
 
 from abc import ABC, abstractmethod
@@ -59,7 +59,7 @@ class LayerMix(nn.Module, ABC):
         """How much each layer counts, for each side: broadcasts to (B, T, N, sides)."""
 
     def contributions(self, states: Sequence[Tensor]) -> Tensor | None:
-        """What each layer adds to the scores: (B, T, N, 2). None: the scores are no such sum."""
+        """What each layer adds to the scores: (B, T, N, 2). None: the scores are not a sum."""
         return self.weights(states) * per_layer(states, self.query)  # (B, T, N, 2)
 
 
@@ -181,7 +181,7 @@ class _LayerBlock(nn.Module):
         super().__init__()
         self.heads = _heads(width)
         self.to_query = nn.Linear(width, width)
-        self.to_key = nn.Linear(width, width, bias=False)  # a bias would shift all layers alike
+        self.to_key = nn.Linear(width, width, bias=False)  # a bias would shift all layers equally
         self.to_value = nn.Linear(width, width)
         self.out = nn.Linear(width, width)
         self.norm = nn.LayerNorm(width)

@@ -127,7 +127,7 @@ class StochasticPooler(Pooler):
         """The first token at which the running sum reaches a random part of the total.
 
         One number for each row and feature, so padding does not change what is drawn. Of a token
-        without activation the sum does not grow: it is never drawn, unless all are so.
+        without activation the sum does not grow: it is never drawn, unless no token is active.
         """
         reached = active.detach().cumsum(dim=1)  # (B, T, H)
         total = reached[:, -1:]  # (B, 1, H)
@@ -181,7 +181,7 @@ def _first(states: Tensor, keep: Tensor) -> Tensor:
 
 
 def _longest(states: Tensor) -> Tensor:
-    """The state with the largest L2 norm; of equal ones the first: (B, H). Padding is zero."""
+    """The state with the largest L2 norm; ties go to the first: (B, H). Padding is zero."""
     squared = states.detach().square().sum(dim=-1)  # (B, T)
     return _token(states, squared.argmax(dim=1))
 

@@ -69,7 +69,7 @@ class Data(Section):
     more data would help."""
     folds: Annotated[int, Field(ge=0, le=1000), AfterValidator(_checked_folds)] = 0
     """Parts into which the contexts are divided, by a digest of their text; all but the part
-    data.fold are trained on, and as a teacher the reader is asked about that part only; 0: none."""
+    data.fold are trained on, and as a teacher the reader predicts that part only; 0: none."""
     fold: Count = 0
     """Number of the part that is not trained on, from 0 to data.folds - 1."""
     held_out: Annotated[float, Field(gt=0.0, lt=0.5)] = 0.05
@@ -137,7 +137,7 @@ class SpanData(Data):
 
     @property
     def lengths(self) -> Lengths:
-        """What a trained reader's settings say of them."""
+        """The same in the settings of a trained reader."""
         return {
             "max_context": self.max_context,
             "overlap": self.overlap,
@@ -229,16 +229,16 @@ class Training(Section):
 
 
 class SpanTraining(Training):
-    """How a reader is trained: also by other readers."""
+    """How a reader is trained, with distillation from other readers."""
 
     teacher: Annotated[tuple[FileName, ...], SourceReader] = ()
     """Folders of readers to distil: the mean of their probabilities becomes a target next to the
-    gold answers; a reader trained with data.folds is asked about the part that it did not see."""
+    gold answers; a reader trained with data.folds predicts the part that it did not see."""
     teacher_share: Share = 0.5
     """Weight of the teachers' probabilities in the loss; the gold answers have the rest."""
     teacher_temperature: Annotated[float, Field(gt=0.0, le=1000.0)] = 1.0
-    """The teachers' scores are divided by it before they become probabilities; above 1 the
-    probabilities are more even."""
+    """Temperature: the teachers' scores are divided by it before the softmax; above 1 the
+    distribution is flatter."""
 
 
 class Recipe(Section):

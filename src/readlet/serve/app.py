@@ -73,7 +73,7 @@ _ANY_BYTES = "application/octet-stream"
 
 
 def _check_type(request: Request, kind: DocumentKind) -> None:
-    """A form of a page elsewhere cannot send these types, but for plain text."""
+    """Reject other types: apart from plain text, forms on other sites cannot send these."""
     given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if given not in (_ANY_BYTES, *_TYPES_OF_KINDS[kind]):
         proper = " or ".join((_ANY_BYTES, *_TYPES_OF_KINDS[kind]))
@@ -83,7 +83,7 @@ def _check_type(request: Request, kind: DocumentKind) -> None:
 class Uploads:
     """Reading a file takes time and memory: one is read at a time, and only a few wait.
 
-    The process that reads it ends with the request, and the next file begins only then.
+    The subprocess that reads it ends with the request, and only then the next file starts.
     """
 
     def __init__(self, limits: Limits) -> None:
@@ -177,7 +177,7 @@ def make_app(
     app = FastAPI(
         title="Readlet",
         description="Answers as spans of a passage, and classes of texts.",
-        docs_url=None,  # these pages load scripts from elsewhere; /docs is our own
+        docs_url=None,  # these pages load external scripts; /docs is our own
         redoc_url=None,
         telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
     )
@@ -314,7 +314,7 @@ def _what_is_wrong(errors: Sequence[Any]) -> str:
     if any(one["loc"] == ("body",) or one["type"] == "json_invalid" for one in errors):
         remedy = "send one with Content-Type: application/json"
         return f"the body is not a JSON object; {remedy}"
-    # A place may have the names of unknown fields, as long as the client likes.
+    # The location may contain names of unknown fields, of any length.
     places = [".".join(map(str, one["loc"][1:4])) for one in errors]
     shown = [place.encode("ascii", "backslashreplace").decode()[:80] for place in places]
     kinds = [one["type"] for one in errors]
@@ -324,12 +324,12 @@ def _what_is_wrong(errors: Sequence[Any]) -> str:
     }
     faults = [f"{where}: {fault}" for fault, where in named.items() if where]
     if "context" in places:
-        faults.append("what is called context elsewhere is called passage here")
+        faults.append("the field is called passage here, not context")
     return "; ".join(faults) or f"{shown[0]}: {errors[0]['msg']}"
 
 
 def _add_errors(app: FastAPI) -> None:
-    """Every error is JSON with a reason; what a client sent is not sent back."""
+    """Every error is JSON with a reason; the client's input is not echoed."""
 
     @app.exception_handler(RequestError)
     async def rejected(_: Request, error: RequestError) -> JSONResponse:

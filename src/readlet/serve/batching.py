@@ -1,4 +1,4 @@
-"""A request waits for its results: no longer than it may, and only while its client is there.
+"""A request waits for its results until its timeout, and only while its client is connected.
 
 Questions of concurrent requests are computed together, by one thread for each model.
 
@@ -29,7 +29,7 @@ Wanted = TypeVar("Wanted")
 async def results(
     request: "Request", futures: Sequence["Future[Found]"], seconds: float
 ) -> list[Found]:
-    """All results in order. If they are not waited for any more, what is queued is not computed."""
+    """All results in order. If the caller stops waiting, queued work is cancelled."""
     try:
         return await while_wanted(request, asyncio.ensure_future(_all(futures)), seconds)
     finally:
@@ -44,7 +44,7 @@ async def _all(futures: Sequence["Future[Found]"]) -> list[Found]:
 async def while_wanted(
     request: "Request", work: "asyncio.Future[Wanted]", seconds: float
 ) -> "Wanted":
-    """The result; the work is cancelled when its time is over or its client has left."""
+    """The result; the work is cancelled on timeout or when its client has disconnected."""
     left = asyncio.ensure_future(_left(request))
     try:
         await asyncio.wait((work, left), timeout=seconds, return_when="FIRST_COMPLETED")
@@ -52,7 +52,7 @@ async def while_wanted(
             return _result(work)
         if left.done():
             raise RequestError(503, "the client has left")
-        raise RequestError(503, f"not done within {seconds:g} s; ask less, or later")
+        raise RequestError(503, f"not done within {seconds:g} s; send less, or try again later")
     finally:
         left.cancel()
         work.cancel()
@@ -63,7 +63,7 @@ def _result(work: "asyncio.Future[Wanted]") -> "Wanted":
         return work.result()
     except (MemoryError, RuntimeError, ReadletError) as error:
         if is_out_of_memory(error):
-            raise RequestError(503, "the memory is full; ask less at once") from None
+            raise RequestError(503, "the memory is full; send less at once") from None
         if isinstance(error, ReadletError):
             raise RequestError(422, str(error)) from None
         raise
@@ -81,7 +81,7 @@ _FEW = 3
 
 
 class Batcher(Generic[Asked, Found]):
-    """A queue and the threads that empty it. `compute` is called by as many at once."""
+    """A queue and its worker threads, which call `compute` concurrently."""
 
     def __init__(
         self,
@@ -110,7 +110,7 @@ class Batcher(Generic[Asked, Found]):
             thread.start()
 
     def __len__(self) -> int:
-        """How many questions wait."""
+        """The number of waiting questions."""
         return len(self._waiting)
 
     def submit(self, asked: Sequence[Asked]) -> list[Future[Found]]:
@@ -127,7 +127,7 @@ class Batcher(Generic[Asked, Found]):
         return futures
 
     def close(self) -> None:
-        """Reject what waits. What is being computed gets a few seconds."""
+        """Reject what waits; running computations get a few seconds."""
         with self._changed:
             self._closed = True
             waiting = [future for _, future in self._waiting]
@@ -166,10 +166,10 @@ class Batcher(Generic[Asked, Found]):
             self._changed.wait(left)
 
     def _taken(self) -> list[tuple[Asked, Future[Found]]]:
-        """The first questions, with no more text than the longest passage has.
+        """The first questions, with at most as much text as the longest passage.
 
-        What is being computed cannot be stopped. So a request of many long passages does not keep
-        the model busy when it has run out of time: what it has left in the queue is cancelled.
+        Running computations cannot be stopped. So a request of many long passages does not keep
+        the model busy after its timeout: what is still queued is cancelled.
         """
         taken: list[tuple[Asked, Future[Found]]] = []
         room = self._limits.passage_characters
@@ -191,7 +191,7 @@ class Batcher(Generic[Asked, Found]):
             if len(batch) == 1:
                 _fail(batch[0][1], error)
                 return
-            for item in batch:  # only the one that fails alone is to fail
+            for item in batch:  # only the question that fails by itself should fail
                 self._run([item])
             return
         self._counters.batches.labels(self._name).inc()

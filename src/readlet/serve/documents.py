@@ -26,7 +26,7 @@ from readlet.types import Candidate, Prediction
 
 
 class Shelf:
-    """The last documents with their indexes: a question about the same ones finds them again."""
+    """A cache of the last documents with their indexes, for further questions about them."""
 
     def __init__(self, limits: Limits) -> None:
         self._most = limits.indexed_characters
@@ -53,7 +53,7 @@ class Shelf:
 
 @dataclass
 class QueuedReader(Answerer):
-    """A reader whose questions wait in its queue among those of others."""
+    """A reader behind its queue, which other requests share."""
 
     served: ServedReader
     futures: list["Future[Prediction]"] = field(default_factory=list)

@@ -1,6 +1,6 @@
 """Requests that are rejected: a status and a reason, sent to the client as JSON.
 
-How much a client may ask for, and how long it may take.
+Limits on the size and the duration of requests.
 """
 
 from dataclasses import dataclass, fields
@@ -9,7 +9,7 @@ from readlet.errors import ReadletError
 
 
 class RequestError(Exception):
-    """The request is not answered. The client gets the status, and the reason as JSON."""
+    """A rejected request. The client gets the status, and the reason as JSON."""
 
     def __init__(self, status: int, reason: str, *, retry_after: int | None = None) -> None:
         super().__init__(reason)
@@ -31,12 +31,12 @@ class Limits:
     question_characters: int = 1_000
     text_characters: int = 20_000  # of a text to classify
     documents: int = 1_000  # of one request
-    # Of all documents of a request; and of those whose indexes are kept, some times as many.
+    # Of all documents of a request; and a multiple of it for those whose indexes are kept.
     document_characters: int = 5_000_000
     indexed_characters: int = 20_000_000
     questions: int = 64  # of one request; or texts to classify
     n_best: int = 100
-    # Questions that wait for one model; beyond it clients are told to come back later.
+    # Questions that wait for one model; beyond it clients are told to try again later.
     queue: int = 256
     # Until a request is answered, waiting included; and until its body has arrived.
     seconds: float = 30.0

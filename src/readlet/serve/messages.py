@@ -1,4 +1,4 @@
-"""What requests and answers look like. All offsets count characters (code points) of the text."""
+"""Schemas of requests and responses. All offsets count characters (code points) of the text."""
 
 from typing import Annotated, Any, Literal
 
@@ -27,16 +27,18 @@ class _Options(Request):
     n_best: Annotated[int, Field(ge=1, description="Number of candidates.")] = N_BEST
     min_confidence: Annotated[
         Annotated[float, Field(ge=0, le=1)] | Literal["always", "balanced", "strict"],
-        Field(description="How sure the reader must be to answer, and not to abstain."),
+        Field(description="How sure the reader must be to answer rather than abstain."),
     ] = "balanced"
     unanswerable_share: Annotated[
         float | None,
         Field(ge=0, lt=1, description="Share of the questions expected to have no answer."),
     ] = None
     language: Annotated[
-        str, Field(description="Of the texts, as a code such as es; empty: guessed.")
+        str, Field(description="Language of the passages, as a code such as es; empty: guessed.")
     ] = ""
-    question_language: Annotated[str, Field(description="Of the question; empty: guessed.")] = ""
+    question_language: Annotated[
+        str, Field(description="Language of the question; empty: guessed.")
+    ] = ""
 
 
 class AnswerRequest(_Options):
@@ -90,7 +92,7 @@ class DocumentText(Request):
 
 
 class AskRequest(_Options):
-    """One question about documents; of long ones the pieces that fit the question best are read."""
+    """One question about documents; of long ones only the most relevant pieces are read."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -169,7 +171,7 @@ class ModelsResponse(BaseModel):
 
     readers: list[ReaderMessage]
     classifiers: list[ClassifierMessage]
-    levels: Annotated[dict[str, float], Field(description="Of `min_confidence`, by name.")]
+    levels: Annotated[dict[str, float], Field(description="Named levels of `min_confidence`.")]
     limits: dict[str, int | float]
     kinds: Annotated[
         dict[str, str], Field(description="Kinds of files for /text, by the ending of their names.")
@@ -178,9 +180,11 @@ class ModelsResponse(BaseModel):
 
 class TextResponse(BaseModel):
     text: str
-    starts: Annotated[list[int], Field(description="Where the parts begin.")]
-    labels: Annotated[list[str], Field(description="Of the parts, such as `page 3`.")]
-    guessed_encoding: Annotated[str, Field(description="Empty: as declared, or UTF-8.")]
+    starts: Annotated[list[int], Field(description="Start offsets of the parts.")]
+    labels: Annotated[list[str], Field(description="Labels of the parts, such as `page 3`.")]
+    guessed_encoding: Annotated[
+        str, Field(description="Encoding that was guessed; empty: as declared, or UTF-8.")
+    ]
 
 
 class PassageMessage(BaseModel):
@@ -214,5 +218,5 @@ _STATUSES = {
     415: "Another type of content",
     422: "Invalid",
     429: "Too many questions are waiting",
-    503: "Out of time, or stopping",
+    503: "Timed out, or the server is stopping",
 }

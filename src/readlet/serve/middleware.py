@@ -1,8 +1,8 @@
-"""What every request passes before it is read: host, site, key, size, time.
+"""Checks of every request before it is parsed: host, origin, key, size, time.
 
-And what all answers carry.
+And the headers of all responses.
 
-Written for ASGI itself: the body is bounded before anything is made of it.
+Plain ASGI: the body is bounded before it is parsed.
 """
 
 import asyncio
@@ -38,19 +38,19 @@ _HEADERS = (
 
 
 class _Left(Exception):  # noqa: N818
-    """The client is gone; nobody reads an answer."""
+    """The client has disconnected."""
 
 
 @dataclass(frozen=True)
 class Guard:
-    """The application with its guard: itself an application."""
+    """The application behind these checks: itself an application."""
 
     app: App
     limits: Limits
     counters: Counters
-    key: str  # empty: no key is asked for
-    # Names that a request may have reached the server by; None: any. Without a key, a page in the
-    # user's browser could otherwise point a name of its own at this server and read the answers.
+    key: str  # empty: no key is required
+    # Allowed host names; None: any. Without a key, a page in the
+    # user's browser could otherwise point its own host name at this server and read the responses.
     hosts: frozenset[str] | None
     public: frozenset[str]  # paths that need no key
     paths: frozenset[str]  # all paths, for the counters
@@ -83,7 +83,7 @@ class Guard:
         headers = dict(scope["headers"])
         host = _without_port(headers.get(b"host", b"").decode("latin-1"))
         if self.hosts is not None and host not in self.hosts:
-            raise RequestError(421, "this server answers for its own host only")
+            raise RequestError(421, "unknown host; this server accepts its own host name only")
         origin = headers.get(b"origin", b"").decode("latin-1").lower()
         if (
             scope["method"] not in _READING
@@ -123,7 +123,7 @@ class Guard:
 
 
 def _replayed(body: bytes, receive: Receive) -> Receive:
-    """The body as one message; then what comes, which is that the client leaves."""
+    """The body as one message; then the next messages, such as a disconnect."""
     waiting = [body]
 
     async def replay() -> Message:
@@ -139,7 +139,7 @@ _OWN_SITE = frozenset({b"same-origin", b"none"})  # none: the user, not a page
 
 
 def _is_from_elsewhere(headers: Mapping[bytes, bytes]) -> bool:
-    """Whether a browser says that a page of another site, or port, has sent the request.
+    """Whether, by its headers, a page of another site or port has sent the request.
 
     Programs send neither header. Behind a proxy, `Host` is to be passed on.
     """

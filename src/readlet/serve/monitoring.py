@@ -12,7 +12,7 @@ from prometheus_client import (
 
 
 class Counters:
-    """Those of one server; any thread may add to them."""
+    """The counters of one server; thread-safe."""
 
     def __init__(self) -> None:
         self.registry = given = CollectorRegistry()

@@ -1,6 +1,6 @@
 """The models that a server has loaded, by name. They are read from disk once, at the start.
 
-Requests to what is queued: lists are paired, and their sizes are checked.
+Requests become queue items: lists are paired, and their sizes are checked.
 """
 
 from collections.abc import Sequence
@@ -40,7 +40,7 @@ class ServedClassifier:
 
 @dataclass(frozen=True)
 class Models:
-    """Requests name models; a name that is not among these is unknown, and no file is looked at."""
+    """The models by name. Other names in requests are unknown; no file is opened for them."""
 
     readers: dict[str, ServedReader]
     classifiers: dict[str, ServedClassifier]

@@ -1,4 +1,4 @@
-"""The server's process: its socket, its key, its beginning and its end."""
+"""The server's process: socket, key, start and shutdown."""
 
 import asyncio
 import errno
@@ -42,7 +42,7 @@ def api_key(file: Path | None) -> str:
     key = key.strip()
     if len(key) < _SHORTEST_KEY or not key.isascii() or not key.isprintable() or " " in key:
         remedy = f"take {_SHORTEST_KEY} or more letters and digits"
-        raise bad_input(source, "", "no key that is hard to guess", remedy)
+        raise bad_input(source, "", "the key is too easy to guess", remedy)
     return key
 
 
@@ -62,11 +62,11 @@ def check_host(host: str, key: str) -> None:
 
 
 def check_origins(origins: Sequence[str]) -> frozenset[str]:
-    """The sites as browsers name them."""
+    """Origins in the form that browsers send."""
     for origin in origins:
         if not re.fullmatch(r"https?://[^\s/?#@*]+/?", origin):
             remedy = "give https://HOST or http://HOST:PORT"
-            raise bad_input("--allow-origin", "", f"{origin:.60}: no origin", remedy)
+            raise bad_input("--allow-origin", "", f"{origin:.60}: not an origin", remedy)
     return frozenset(origin.lower().rstrip("/") for origin in origins)
 
 
@@ -118,7 +118,7 @@ def serve(
         timeout_keep_alive=_IDLE_SECONDS,
         timeout_graceful_shutdown=_ENDING_SECONDS,
     )
-    bound.listen()  # who reads where it is may connect
+    bound.listen()  # announced only once it accepts connections
     _say_where(bound, [*served.readers, *served.classifiers], key)
     server = uvicorn.Server(config)
     try:
@@ -137,9 +137,9 @@ async def _run(server: "uvicorn.Server", bound: socket.socket) -> None:
 
 
 class FullTable:
-    """Says once a minute that there is no descriptor for another connection.
+    """Reports once a minute that there is no descriptor for another connection.
 
-    asyncio tries again every second, once for each connection that may wait, and would log each.
+    asyncio retries every second for each waiting connection, and would log each attempt.
     """
 
     def __init__(self) -> None:

@@ -168,7 +168,7 @@ def atomic_bytes(path: Path) -> Iterator[IO[bytes]]:
         os.chmod(name, mode)
         os.replace(name, target)
     except OSError as error:
-        if error.filename not in (None, name, str(target)):  # of a file that is read meanwhile
+        if error.filename not in (None, name, str(target)):  # of a file that is being read
             raise
         fault = f"not written: {error.strerror or error}"
         raise ReadletError(f"{shortened(path)}: {fault}; free some space") from None
@@ -194,12 +194,12 @@ def _draft(target: Path) -> tuple[int, str]:
             acquire(handle, Path(name))
         if os.fstat(handle).st_nlink:
             return handle, name
-        os.close(handle)  # taken for a leftover before it was locked
+        os.close(handle)  # removed as a leftover before it was locked
 
 
 @contextmanager
 def written_to(path: Path) -> Iterator[None]:
-    """Faults of a stream name its file, which Python does not."""
+    """Add the file's name to errors of a stream, where Python gives none."""
     try:
         yield
     except OSError as error:
@@ -232,7 +232,7 @@ def write_text(path: Path, text: str) -> None:
         stream.write(text)
 
 
-# UTF-32 first: its mark begins with that of UTF-16.
+# UTF-32 first: its mark starts with that of UTF-16.
 _MARKS = {
     codecs.BOM_UTF8: "utf-8",
     codecs.BOM_UTF32_LE: "utf-32",
@@ -244,11 +244,11 @@ _SAMPLE = 4096  # bytes
 
 
 def check_encoding(name: str) -> None:
-    """Reject names that are no text encoding; an empty one means automatic."""
+    """Reject names that are not text encodings; an empty one means automatic."""
     if not name:
         return
     try:
-        # Refuses encodings of bytes as bytes, such as hex or zip, with a LookupError.
+        # Rejects bytes-to-bytes encodings, such as hex or zip, with a LookupError.
         b"text".decode(name)
         codecs.getincrementaldecoder(name)
     except UnicodeError:  # these bytes are not valid in it: the encoding exists

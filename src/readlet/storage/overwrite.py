@@ -1,4 +1,4 @@
-"""Which files and folders may be written: the one decision for all commands and functions.
+"""Checks which files and folders may be written, for all commands and functions.
 
 Call `check_file` or `check_folder` before the first long step. Nothing is changed by a check.
 """
@@ -12,7 +12,7 @@ from pathlib import Path
 from readlet.errors import bad_input
 
 Foreign = Callable[[Path], Iterator[Path]]
-"""Finds the entries of an existing folder that the program did not make."""
+"""Finds the entries of an existing folder that the program did not create."""
 
 _ANOTHER_FILE, _ANOTHER_FOLDER = "give another file to write", "give another folder"
 # Temporary files of `atomic_text` and `save_tensors`, left behind by a killed process.
@@ -54,8 +54,8 @@ def check_folder(
 ) -> None:
     """Check that a folder may be written: it is new, empty, or holds only what the program made.
 
-    It is no input, and no input lies directly in it. `foreign` finds what is not the program's own;
-    None: other files may lie there.
+    It is not an input, and contains none directly. `foreign` finds entries of others;
+    None: other files are allowed.
     """
     target, status = _found(folder, remedy)
     if status is not None and not stat.S_ISDIR(status.st_mode):
@@ -78,8 +78,8 @@ def check_folder(
 def others(folder: Path, own: Collection[str], begun: Collection[str] = ()) -> Iterator[Path]:
     """The entries of a folder whose names are not the program's `own`, in order.
 
-    Temporary files of its own files count as own, and those of files that were only `begun`. Links
-    do not: the program makes none.
+    Temporary files of these count as own, also those of files that were only `begun`. Links
+    do not: the program creates none.
     """
     for entry in sorted(folder.iterdir()):
         temporary = _TEMPORARY.fullmatch(entry.name)
@@ -90,7 +90,7 @@ def others(folder: Path, own: Collection[str], begun: Collection[str] = ()) -> I
 
 
 def is_leftover(path: Path) -> bool:
-    """Whether it is half a file of tensors, left by a killed process."""
+    """Whether it is an unfinished file of tensors, left by a killed process."""
     return _OF_SAFETENSORS.fullmatch(path.name) is not None and path.is_file()
 
 

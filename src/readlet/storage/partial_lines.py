@@ -1,4 +1,4 @@
-"""Lines that a long task has finished so far: after a crash or SIGKILL it continues behind them.
+"""The finished lines of a long task: after a crash or SIGKILL it continues after them.
 
 The first line describes the task. Lines are synchronised with the disk in chunks of a fixed size,
 and a task continues at the beginning of a chunk, so its chunks are the same as without the crash.

@@ -1,6 +1,6 @@
 """Sections of TOML and JSON files, typed: strict, unchangeable, with a sentence about each field.
 
-A trait is what the rest of the program must know about a field. It is part of the annotation,
+A trait tells the rest of the program something about a field. It is part of the annotation,
 `dev: Annotated[str, SourceFile] = ""`, or of the `traits` of the section, where it applies to all
 fields, future ones included. Run keys, resuming, starting from a reader and the lookup of files
 depend on traits, never on names of fields.
@@ -14,7 +14,7 @@ from typing import Annotated, Any, ClassVar, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-# Limits that no use comes near: what is beyond them is a slip, or would only fill the memory.
+# Limits far above any use: values beyond them are typos, or would only fill the memory.
 Count = Annotated[int, Field(ge=0, le=10**9)]
 Positive = Annotated[int, Field(ge=1, le=10**9)]
 Size = Annotated[int, Field(ge=1, le=16_384)]
@@ -77,7 +77,7 @@ class Section(BaseModel):
     @field_validator("*", mode="before")
     @classmethod
     def _list_is_tuple(cls, value: Any) -> Any:
-        """TOML and JSON have lists where a section, which never changes, has tuples."""
+        """TOML and JSON have lists where a section, being immutable, has tuples."""
         return tuple(value) if isinstance(value, list) else value
 
 

@@ -1,7 +1,7 @@
-"""Files of a stored model, which may come from anyone: what is opened, and how damage is reported.
+"""Files of a stored model, which is untrusted: which files are opened, and how damage is reported.
 
-Every reading of a model's folder goes through `stored_file`: of JSON objects, written atomically,
-and of named tensors in safetensors files. Also TOML files of the package or the user: recipes and
+All reading from a model's folder goes through `stored_file`: JSON objects, written atomically,
+and named tensors in safetensors files. Also TOML files of the package or the user: recipes and
 tables.
 """
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:  # torch is imported where there are tensors
     from torch import Tensor
 
 AGAIN = "copy the folder again"
-# Bytes; real ones are a tenth of it or less. Safetensors and ONNX check what their headers say.
+# Bytes; real ones are a tenth of it or less. Safetensors and ONNX check their headers.
 _MOST_OF_TEXT, _MOST_OF_WEIGHTS = 16 << 20, 16 << 30
 _MOST = {"tokenizer.json": 256 << 20, "vocabulary.json": 256 << 20}
 _TEXTS = (".json", ".md")
@@ -36,7 +36,7 @@ def stored_file(path: Path) -> Path:
     """The path of a file that may be opened: a regular one of limited size, inside its folder.
 
     A link may lead to another file of the folder, or from a snapshot of the hub's cache to the
-    blobs of the same model. Devices, pipes and links to elsewhere are refused before any is opened.
+    blobs of the same model. Devices, pipes and other links are rejected before they are opened.
     """
     try:
         status, target = path.stat(), path.resolve()
@@ -74,8 +74,8 @@ def damage_of(path: Path) -> Iterator[None]:
         yield
     except ReadletError:
         raise
-    except Exception as error:  # values of any type may stand anywhere
-        if is_out_of_memory(error):  # the file may be sound
+    except Exception as error:  # any value may have any type
+        if is_out_of_memory(error):  # the file may be intact
             raise
         fault = " ".join(f"is damaged ({type(error).__name__}: {error})".split())
         raise bad_input(path, "", f"{fault:.200}", AGAIN) from None
@@ -171,7 +171,7 @@ def load_tensors(path: Path) -> "dict[str, Tensor]":
     return tensors
 
 
-def refuse_non_finite(tensors: "dict[str, Tensor]") -> None:
+def require_finite(tensors: "dict[str, Tensor]") -> None:
     """Raise a ValueError with the name of the first tensor that has a NaN or infinite value."""
     import torch
 

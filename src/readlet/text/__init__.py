@@ -1,1 +1,1 @@
-"""Text to integers: words and characters with the place of each in the original text."""
+"""Text to integers: words and characters with their offsets in the original text."""

@@ -74,9 +74,9 @@ class Batches(Generic[Batch]):
         return self._cut(np.arange(len(self._shape_of_row), dtype=np.int32))[::-1]
 
     def by_length(self, places: int) -> list[Ints]:
-        """All rows, the longest first, in batches of at most so many places with their padding.
+        """All rows, longest first, in batches of limited size, padding included.
 
-        And of at most the batch size; a longer row is a batch of its own. The first length counts
+        Each has at most the batch size; a longer row is a batch of its own. The first length counts
         before the others: it is that of the context, where padding costs most.
         """
         order = np.lexsort(-self._lengths.T[::-1]).astype(np.int32)  # (rows,)
@@ -95,11 +95,11 @@ class Batches(Generic[Batch]):
         return int(self._lengths.sum())
 
     def least_shape(self, rows: Ints) -> Shape:
-        """The least padding for these rows, for a model to which every shape is the same."""
+        """The least padding for these rows, for models that accept any shape."""
         return tuple(self._lengths[rows].max(axis=0).clip(min=1).tolist())
 
     def make(self, shape: Shape, rows: Ints, *, filled: bool = True) -> Batch:
-        """A batch of the full size; not `filled`, of these rows only, where no shape is reused."""
+        """A batch of the full size; unless `filled`, of these rows only: no shape is reused."""
         return self._collate(shape, rows, self.batch_size if filled else len(rows))
 
     def __iter__(self) -> Iterator[Batch]:
@@ -121,7 +121,7 @@ PADDING = 0
 _CONTEXT_LENGTHS = (64, 96, 128, 160, 192, 224, 256, 320)
 _QUESTION_LENGTH = 32
 _MULTIPLE = 16  # fused attention is slow at other lengths, and compiled again for them
-# The array of a batch's distinct forms is padded to thirds of the number of places: few sizes, and
+# The array of a batch's distinct forms is padded to thirds of the number of tokens: few sizes, and
 # mostly one per shape. A batch of 32 SQuAD questions repeats every form three times, one of 128
 # five times.
 _FORM_SIZES = 3
@@ -154,7 +154,7 @@ def word_batches_of(
     null: bool,
     seed: int = 0,
 ) -> Batches[Batch]:
-    """Batches of these shapes; with `null`, every context begins with the null place."""
+    """Batches of these shapes; with `null`, every context begins with the null position."""
     texts = (features.row_window[:, 1] + null, features.row_question[:, 1])  # (rows,) each
     lengths = np.stack(texts, axis=1)  # (rows, 2)
     return Batches(
@@ -163,7 +163,7 @@ def word_batches_of(
         batch_size,
         collate,
         trainable=features.trainable(can_abstain=null),
-        # A first and a last word, each of as many as the longest shape has.
+        # A uniform guess: a first and a last word among those of the longest shape.
         guessing=2 * math.log(max(context for context, _ in listed)),
         seed=seed,
     )
@@ -197,7 +197,7 @@ def _distinct(texts: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.i
 
 
 def usable_positions(config: dict[str, Any]) -> int | None:
-    """The longest sequence that a network can read; None: no limit of its own."""
+    """The longest sequence that a network can read; None: no limit."""
     longest = config.get("max_position_embeddings")
     if not isinstance(longest, int) or longest <= 0:
         return None
@@ -251,7 +251,7 @@ def subword_batches_of(
         batch_size,
         collate,
         trainable=rows.trainable(can_abstain=null),
-        # A first and a last place, each of as many as the longest window has.
+        # A uniform guess: a first and a last position among those of the longest window.
         guessing=2 * math.log(longest),
         seed=seed,
     )

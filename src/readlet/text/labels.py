@@ -1,4 +1,4 @@
-"""Labels of texts: classes, or numbers on a scale, and how they are distributed."""
+"""Labels of texts: classes or numbers, and their distribution."""
 
 import math
 import re
@@ -43,7 +43,7 @@ def class_numbers(
         if label not in numbers:
             known = ", ".join(f"{name!r:.30}" for name in classes[:_SHOWN])
             more = f" and {len(classes) - _SHOWN} more" if len(classes) > _SHOWN else ""
-            fault = f"label {label!r:.40} is none of the classes ({known}{more})"
+            fault = f"label {label!r:.40} is not among the classes ({known}{more})"
             remedy = "correct it, or train with such rows"
             raise bad_input(source, place_of(sentence), fault, remedy)
         found.append(numbers[label])
@@ -144,7 +144,7 @@ class ClassBalance:
         return f"{len(self.counts)} {noun} in {self.total:,} rows: {shown}{more}"
 
     def warnings(self) -> list[str]:
-        """What to know before training on these rows, a line each."""
+        """Warnings before training on these rows, a line each."""
         if self.is_scale or len(self.counts) < 2:
             return []
         lines = []
@@ -192,7 +192,7 @@ def require_classes(source: str | Path, balance: ClassBalance) -> None:
 
 
 def require_one_kind(source: str | Path, sentences: Iterable[Sentence], *, pairs: bool) -> None:
-    """An error about pairs of texts where a classifier reads single ones, or the reverse."""
+    """Reject pairs of texts for a classifier of single texts, and the reverse."""
     for sentence in sentences:
         if (sentence.second is not None) != pairs:
             kinds = ("single texts", "pairs of texts")
@@ -210,7 +210,7 @@ def same_but_spelling(labels: Iterable[str]) -> list[list[str]]:
 
 @dataclass(frozen=True)
 class Labels:
-    """What a classifier predicts: one of its classes, or a value of a scale."""
+    """What a classifier predicts: one of its classes, or a value (regression)."""
 
     kind: Literal["classes", "numbers"]
     classes: tuple[str, ...] = ()

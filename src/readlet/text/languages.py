@@ -1,7 +1,7 @@
-"""Languages as two-letter codes of ISO 639-1, their function words, and which one a text is in.
+"""Languages as two-letter codes of ISO 639-1, their function words, and language identification.
 
-The guess is from the script, the most common words and rarer letters. It is only a hint: it knows
-some thirty languages, and says "unknown" rather than name a wrong one.
+It is guessed from the script, the most common words and rarer letters. It is only a hint: it knows
+about thirty languages, and prefers "unknown" to a wrong one.
 """
 
 import json
@@ -27,7 +27,7 @@ LANGUAGES = frozenset(
 
 
 def language_code(language: str) -> str:
-    """The code in what the data says, without region or script: es for es-MX. Empty if none."""
+    """The code of the data's language, without region or script: es for es-MX. Empty if none."""
     code = language.strip().lower().replace("_", "-").split("-")[0]
     return code if code in LANGUAGES else ""
 
@@ -101,7 +101,7 @@ _SAMPLE = 1000  # characters: a list of names may precede the first common words
 # A word of one language alone counts 1, one of n languages 1/n; a rarer letter counts half of that.
 _LETTER_WEIGHT = 0.5
 _LEAST_WEIGHT = 0.9
-_LEAST_LEAD = 1.25  # over the next language
+_LEAST_LEAD = 1.25  # lead over the next language
 UNKNOWN = "?"
 
 
@@ -121,7 +121,7 @@ def guess_language(text: str) -> str:
 
 def _by_words(sample: str) -> str:
     weights: defaultdict[str, float] = defaultdict(float)
-    # Each word once: a name that a text repeats is no more evidence than one that it does not.
+    # Each word once: a name that a text repeats is no more evidence than another.
     for word in {*_WORD.findall(sample), *_WITH_APOSTROPHE.findall(sample)}:
         codes = LANGUAGES_OF_WORD.get(word, ())
         if word in _ELIDED and f"{word}'" not in sample:

@@ -1,7 +1,7 @@
 """The parts of a passage: words, sentences, lines, paragraphs, cells of tables.
 
-An answer is made of whole words of one part. So "EUR 1,140" is one, and neither "EU" nor two cells
-of a table are.
+An answer consists of whole words of one part: "EUR 1,140" is one, but neither "EU" nor two cells
+of a table.
 """
 
 import re
@@ -19,9 +19,9 @@ from readlet.text.words import word_spans
 # text that was broken at a certain width: it is long, and the next one goes on in lower case.
 _CUT = re.compile(r"[ \t]*(?:\t|\||[ ]{2,}|(?P<line>\r?\n)\s*)[ \t]*")
 _LONG = 40  # characters of a line
-_MOST = 600  # on each side of a span; what is longer is no sentence, but a table or a log
+_MOST = 600  # on each side of a span; anything longer is not a sentence, but a table or a log
 _SENTENCE_ENDS = re.compile(r"[.!?…]['\"”’»)\]]*\s+|[。！？]")
-# Punctuation that no answer begins or ends with; other signs, such as - or %, may belong to it.
+# Punctuation that no answer begins or ends with; others, such as - or %, may belong to it.
 _NOT_FIRST, _NOT_LAST = frozenset(",;:!?)]}"), frozenset(",;:([{")
 
 Places = NDArray[np.int32]
@@ -37,15 +37,15 @@ class Outline:
     parts: Numbers  # where a part begins, except for the first one
 
     def may_begin(self, places: Places) -> NDArray[np.bool_]:
-        """Which of these places, (P, 2), begin with a word: (P,)."""
+        """Which of these positions, (P, 2), begin with a word: (P,)."""
         return _are_in(places[:, 0], self.starts)
 
     def may_end(self, places: Places) -> NDArray[np.bool_]:
-        """Which of these places, (P, 2), end with a word: (P,)."""
+        """Which of these positions, (P, 2), end with a word: (P,)."""
         return _are_in(places[:, 1], self.ends)
 
     def part_of(self, places: Places) -> Numbers:
-        """The number of the part of the passage that each place is in: (P,)."""
+        """The part number of each position in the passage: (P,)."""
         return np.searchsorted(self.parts, places[:, 0], side="right")
 
 
@@ -57,7 +57,7 @@ def _are_in(values: NDArray[Any], known: Numbers) -> NDArray[np.bool_]:
     return found
 
 
-@lru_cache(maxsize=8)  # many questions are about the same passage
+@lru_cache(maxsize=8)  # many questions share a passage
 def outline(text: str) -> Outline:
     words = word_spans(text)
     return Outline(
@@ -72,7 +72,7 @@ def _numbers(values: Iterable[int]) -> Numbers:
 
 
 def _parts(text: str) -> Iterator[tuple[int, bool]]:
-    """Where each part but the first one begins, and whether that is on a new line."""
+    """The start of each part except the first, and whether that is on a new line."""
     for cut in _CUT.finditer(text):
         start, end = cut.span()
         is_line = cut["line"] is not None
@@ -87,7 +87,7 @@ def _parts(text: str) -> Iterator[tuple[int, bool]]:
 
 
 def sentence_span(text: str, start: int, end: int) -> tuple[int, int]:
-    """Where the sentence of a span stands, or its line of a list or table, without white space."""
+    """Offsets of the span's sentence, or of its line of a list or table, without white space."""
     before, after = max(start - _MOST, 0), end + _MOST
     lines = [before + at for at, is_line in _parts(text[before:after]) if is_line]
     first = max((at for at in lines if at <= start), default=before)

@@ -1,4 +1,4 @@
-"""Where pretrained encoders and their tokenizers are: a package, a folder, or the hub."""
+"""Locates pretrained encoders and their tokenizers: in a package, a folder, or on the hub."""
 
 import hashlib
 import importlib.util
@@ -22,7 +22,7 @@ _TOKENIZER_FILES = (
     "tokenizer.model",
 )
 _FROM_HUB = ["*.json", "*.txt", "*.model", "*.safetensors"]
-# A path of this machine; the precision of the file; and code of its own, which is never run.
+# A local path; the precision of the file; and custom code, which is never run.
 _NOT_OF_THE_NETWORK = ("_name_or_path", "dtype", "auto_map")
 _OLD_WEIGHTS = ["pytorch_model*.bin"]  # of repositories without safetensors
 
@@ -67,9 +67,9 @@ def _from_hub(name: str) -> Path:
     except HFValidationError:
         fault = "neither a folder nor a name on the hub"
     except HfHubHTTPError as error:
-        fault = f"no such folder, and the hub refuses this name ({_first_line(error)})"
+        fault = f"not a folder, and the hub rejects this name ({_first_line(error)})"
     except Exception as error:  # its classes depend on the HTTP library that the hub's one uses
-        fault = f"no such folder, and the hub cannot be reached ({_first_line(error)})"
+        fault = f"not a folder, and the hub cannot be reached ({_first_line(error)})"
     remedy = f"give the folder of an encoder, or `{MINILM}` ({install_extra(MINILM)})"
     raise bad_input(name, "", fault, remedy)
 
@@ -89,7 +89,7 @@ def _first_line(error: Exception) -> str:
 
 
 def load_tokenizer(name: str) -> Any:
-    """The fast tokenizer of an encoder, as transformers loads it; nothing of it is executed."""
+    """The fast tokenizer of an encoder, as transformers loads it; no code of it is executed."""
     from transformers import AutoTokenizer
 
     folder = encoder_folder(name)

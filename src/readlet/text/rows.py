@@ -1,6 +1,6 @@
 """Rows: the inputs of a model, in any tokenisation; for a span model a question and a window.
 
-A *place* is a token of the context that the model scores: a word or a subword. Every place has
+A *position* is a token of the context that the model scores: a word or a subword. Each has
 character offsets in the original text, so answers can be converted between tokenisations.
 
 Rows of training data are kept on disk under a key of everything that determines them, so entries
@@ -33,16 +33,16 @@ from readlet.types import Example
 
 Ints = NDArray[np.int32]
 Stored = tuple[dict[str, NDArray[Any]], dict[str, Any]]
-"""Arrays by name, and values for JSON: how rows and encoders are kept."""
+"""Arrays by name, and values for JSON: the stored form of rows and encoders."""
 NO_LABEL = -1
 LONG_QUESTION = "long question: only its beginning is read"
 
 
 @dataclass(kw_only=True)
 class AnyRows(ABC):
-    """The rows of a data set, whatever their task is."""
+    """The rows of a data set, for any task."""
 
-    row_label: NDArray[Any]  # (rows, ...) what is learned
+    row_label: NDArray[Any]  # (rows, ...) the labels
     notes: dict[str, list[str]] = field(default_factory=dict)  # ids of changed examples by reason
 
     def __len__(self) -> int:
@@ -51,7 +51,7 @@ class AnyRows(ABC):
     @property
     @abstractmethod
     def longest(self) -> int:
-        """The number of places, or tokens, of the longest row."""
+        """The number of positions, or tokens, of the longest row."""
 
     def stored(self) -> Stored:
         """The arrays and notes, for the cache."""
@@ -68,10 +68,10 @@ class AnyRows(ABC):
 class Rows(AnyRows):
     """Rows of a span model. An encoder adds the arrays that its model reads."""
 
-    offsets: Ints  # (places of all texts, 2) characters of each place in its text
+    offsets: Ints  # (positions of all texts, 2) characters of each position in its text
     row_example: Ints  # (rows,) which example a row belongs to
-    row_window: Ints  # (rows, 2) first place in `offsets`, and number of places
-    row_label: Ints  # (rows, 2) first and last place of the answer in the window, or NO_LABEL
+    row_window: Ints  # (rows, 2) first position in `offsets`, and number of positions
+    row_label: Ints  # (rows, 2) first and last position of the answer in the window, or NO_LABEL
     row_impossible: NDArray[np.bool_]  # (rows,) the window contains no answer
 
     @property
@@ -79,7 +79,7 @@ class Rows(AnyRows):
         return int(self.row_window[:, 1].max(initial=0))
 
     def places(self, row: int) -> Ints:
-        """The character offsets of each place of a row: (places, 2), half-open."""
+        """The character offsets of each position of a row: (positions, 2), half-open."""
         first, count = self.row_window[row]
         return self.offsets[first : first + count]
 
@@ -89,7 +89,7 @@ class Rows(AnyRows):
         return np.flatnonzero(labelled | (self.row_impossible & can_abstain)).astype(np.int32)
 
 
-# In scripts without spaces every character is a word: about as many make up a word of others.
+# In scripts without spaces every character is a word: about this many equal a word elsewhere.
 _CHARACTERS_OF_WORD = 4
 
 
@@ -129,7 +129,7 @@ class RowBuilder:
     ) -> int:
         """Add the rows of one example and return their number.
 
-        `first_place` is the index of its first place among the places of all texts.
+        `first_place` is the index of its first position among those of all texts.
         """
         first, last = self._label_of(example, places)
         starts = self.windows.starts(len(places))
@@ -180,11 +180,11 @@ def ints(values: Sequence[Any]) -> Ints:
 
 _Text = TypeVar("_Text", bound=Hashable)  # a text, or a text with its language
 _Made = TypeVar("_Made")
-_CHARACTERS = 500_000  # of all remembered texts: some 20 MB of places
+_CHARACTERS = 500_000  # of all remembered texts: about 20 MB of positions
 
 
 class SizedCache(Generic[_Text, _Made]):
-    """Results of `make` by text. The texts that were not used for longest are forgotten first."""
+    """An LRU cache of the results of `make` by text."""
 
     def __init__(
         self,
@@ -213,7 +213,7 @@ class SizedCache(Generic[_Text, _Made]):
         return [found[text] for text in texts]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A copy begins empty: it has a lock and an encoder of its own."""
+        """A copy starts empty, with its own lock and encoder."""
         return SizedCache, (self._make, self._length, self._most)
 
     def _put(self, text: _Text, made: _Made) -> None:
@@ -235,7 +235,7 @@ class SizedCache(Generic[_Text, _Made]):
 _MAX_BYTES = 10 << 30  # SQuAD with its word vectors takes a hundredth
 _IN_USE = 3600  # seconds after which no other process still uses an entry
 _DIGEST = "digest"
-# Entries and their drafts; other files in the folder are not ours.
+# Entries and their drafts; other files in the folder do not belong to the cache.
 _OURS = regex.compile(r"[0-9a-f]{32}|\.[0-9a-f]{32}\.[0-9a-f]+")
 
 
@@ -275,7 +275,7 @@ def cached(key: str, build: Callable[[], Stored]) -> Stored:
 
 def _load(folder: Path) -> Stored:
     if (folder / _DIGEST).read_text("ascii") != _digest(folder):
-        raise ValueError("its digest is another")
+        raise ValueError("its digest differs")
     meta = json.loads((folder / "meta.json").read_text("utf-8"))
     arrays = {name: np.load(folder / f"{name}.npy", allow_pickle=False) for name in meta["arrays"]}
     return arrays, meta["content"]

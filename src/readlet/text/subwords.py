@@ -2,7 +2,7 @@
 
 A row is [CLS] question [SEP] window of the context [SEP], or what the tokenizer has in place of
 these special tokens; of a classifier it is [CLS] text [SEP], or [CLS] text [SEP] second text [SEP].
-Rows store only where the texts are; batches put them together.
+Rows store only the positions of the texts; batches assemble them.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -44,7 +44,7 @@ class Layout(NamedTuple):
     between: tuple[int, ...]
     after: tuple[int, ...]
     types: tuple[int, int, int, int, int]  # before, question, between, context, after
-    null: int  # index of the CLS token in `before`: the place of "no answer"
+    null: int  # index of the CLS token in `before`: the position of "no answer"
     padding: int  # number of the padding token
     mask: int  # number of the mask token, or of the unknown one
 
@@ -80,7 +80,7 @@ def layout_of(tokenizer: Any) -> Layout:
 
 
 def layout_of_one(tokenizer: Any) -> Layout:
-    """How a tokenizer of transformers encloses a text that stands alone: the second is empty."""
+    """The special tokens of a tokenizer around a single text: the second text is empty."""
     pair = layout_of(tokenizer)
     alone = plain_tokenizer(tokenizer.backend_tokenizer).encode("a")
     inside = [place for place, side in enumerate(alone.sequence_ids) if side == 0]
@@ -310,7 +310,7 @@ def text_tokens(
 
 
 def layout_from(stored: dict[str, Any]) -> Layout:
-    """The layout as it was stored in JSON, which has no tuples."""
+    """The layout from JSON, which has no tuples."""
     parts: dict[str, Any] = {
         name: tuple(v) if isinstance(v, list) else v for name, v in stored.items()
     }
@@ -334,7 +334,7 @@ def check_vocabulary(tokenizer: Tokenizer, layout: Layout, config: dict[str, Any
 
 
 def _chunks(texts: list[str]) -> Iterator[list[str]]:
-    """The texts in order, some at a time; a long one may be alone."""
+    """The texts in order, in chunks; a long text may be a chunk of its own."""
     chunk: list[str] = []
     characters = 0
     for text in texts:
@@ -365,10 +365,10 @@ def _valid(texts: list[str]) -> list[str]:
 
 
 def trimmed(offsets: Ints, text: str) -> Ints:
-    """Offsets (P, 2) without the white space that some tokenizers count to a word.
+    """Offsets (P, 2) without the white space that some tokenizers include in a word.
 
-    A token of white space only gets an empty span: it is no part of an answer. Accents that a
-    tokenizer drops, as characters of their own, belong to the token before them.
+    A token of only white space gets an empty span: it is not part of any answer. Accents that a
+    tokenizer drops, as separate characters, belong to the token before them.
     """
     space: NDArray[np.bool_] = np.fromiter(map(str.isspace, text), np.bool_, len(text))  # (chars,)
     start, end = offsets[:, 0], offsets[:, 1]  # (P,) each

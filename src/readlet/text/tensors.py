@@ -29,7 +29,7 @@ class RowBatch:
     """Some rows as tensors; a model adds its own inputs. Filler rows have weight 0 and row -1."""
 
     rows: Tensor  # (B,) row numbers
-    labels: Tensor  # (B, 2) first and last place of the answer; (B,) class or value; -1: none
+    labels: Tensor  # (B, 2) first and last position of the answer; (B,) class or value; -1: none
     weight: Tensor  # (B,) share in the loss; the weights of a whole batch sum to 1
 
     def to(self, device: torch.device) -> Self:
@@ -71,8 +71,8 @@ def as_tensors(arrays: Arrays) -> dict[str, Tensor]:
 class WordBatch(RowBatch):
     """Texts as indices into the distinct forms, so that each form is embedded once.
 
-    Index 0 is padding. With a null place, the context begins with a special form for "no answer".
-    Labels count words only, not the null place.
+    Index 0 is padding. With a null position, contexts start with a special form for "no answer".
+    Labels count words only, not the null position.
     """
 
     forms: Tensor  # (U,) distinct forms, padded at the end
@@ -104,7 +104,7 @@ class FormTables(torch.nn.Module):
 def word_batches(
     features: Features, listed: list[Shape], batch_size: int, *, null: bool, seed: int = 0
 ) -> Batches[WordBatch]:
-    """Batches of these shapes; with `null`, every context begins with the null place."""
+    """Batches of these shapes; with `null`, every context begins with the null position."""
     collate = partial(_collate_words, features, null)
     return word_batches_of(features, listed, batch_size, collate, null=null, seed=seed)
 
@@ -118,7 +118,7 @@ def _collate_words(
 
 @dataclass(frozen=True)
 class SubwordBatch(RowBatch):
-    """Places of the context are counted from `first`; labels count places."""
+    """Positions of the context are counted from `first`; labels count positions."""
 
     tokens: Tensor  # (B, T)
     types: Tensor  # (B, T) 0 and 1: the token types of question and context

@@ -1,7 +1,7 @@
 """Word vectors in text files, GloVe and fastText, plain or gzip; as rows of a vocabulary.
 
 Vectors of several languages may be in one space: words are (language, word) pairs then. The file is
-fastText text like any other; each word is written behind its language, `es:palabra`. Languages take
+fastText text like any other; each word has its language as a prefix, `es:palabra`. Languages take
 turns, so the first lines hold the frequent words of all of them.
 """
 
@@ -61,7 +61,7 @@ def vector_blocks(path: Path, max_words: int) -> Iterator[tuple[list[str], Matri
 
 
 def write_vectors(path: Path, words: Sequence[str], blocks: Iterable[Matrix]) -> None:
-    """fastText text with six digits, of the vectors that the blocks hold together."""
+    """Write fastText text with six digits; the blocks hold all vectors together."""
     names = iter(words)
     with atomic_text(path) as out:
         for number, block in enumerate(blocks):
@@ -150,8 +150,8 @@ _PUBLISHED = re.compile(r"wiki\.(?P<language>[^.]+)\.align\.vec(\.gz)?")
 def read_multilingual(path: Path, max_words: int) -> tuple[list[tuple[str, str]], Matrix]:
     """(language, word) pairs in the order of the file and their vectors, (words, width).
 
-    A file is multilingual if its first word is behind a language; then all must be. All words of
-    `wiki.xx.align.vec` are in language xx. In any other file their language is `ANY`.
+    A file is multilingual if its first word has a language prefix; then all must have one. All
+    words of     `wiki.xx.align.vec` are in language xx. In any other file their language is `ANY`.
     """
     words, vectors = read_vectors(path, max_words)
     if language := language_of_name(path):
@@ -162,7 +162,7 @@ def read_multilingual(path: Path, max_words: int) -> tuple[list[tuple[str, str]]
     for number, word in enumerate(words, 1):
         pair = split(word)
         if pair is None:
-            fault = f"{word!r:.40} is not behind a language, unlike the first word"
+            fault = f"{word!r:.40} has no language prefix, unlike the first word"
             remedy = "write each word as in es:palabra; `readlet vectors merge` does"
             raise bad_input(path, f"word {number}", fault, remedy)
         pairs.append(pair)
@@ -170,7 +170,7 @@ def read_multilingual(path: Path, max_words: int) -> tuple[list[tuple[str, str]]
 
 
 def language_of_name(path: Path) -> str | None:
-    """The language that the name of a published file of aligned vectors states."""
+    """The language in the name of a published file of aligned vectors."""
     found = _PUBLISHED.fullmatch(path.name)
     if found is None:
         return None
@@ -179,17 +179,17 @@ def language_of_name(path: Path) -> str | None:
 
 
 def joined(language: str, word: str) -> str:
-    """How a file writes a word of a language."""
+    """A word of a language as written in a file."""
     return f"{language}:{word}"
 
 
 def split(written: str) -> tuple[str, str] | None:
-    """Language and word; None if no language stands before the word."""
+    """Language and word; None if the word has no language prefix."""
     language, colon, word = written.partition(":")
     return (language, word) if colon and word and language in LANGUAGES else None
 
 
-# That of GloVe's vectors. Aligned vectors are of length 1, which is so little that positions would
+# That of GloVe's vectors. Aligned vectors have length 1, so small that position encodings would
 # outweigh the words in the network.
 _DEVIATION = 0.4
 
@@ -200,14 +200,14 @@ def word_vectors(
     """Words, the frequent ones first, and their vectors, (words, width).
 
     Without languages, the vectors of several files are concatenated. With languages, the files
-    have vectors in one space: their words are put together, written behind their language, and
+    have vectors in one space: their words are merged, with the language as a prefix, and
     the space is scaled.
     """
     if languages:
         return _in_one_space(paths, max_words, languages)
     words, vectors = concatenate_vectors(paths, max_words)
     if split(words[0]) is not None:
-        fault = f"has words behind their language ({words[0]!r:.40})"
+        fault = f"has words with language prefixes ({words[0]!r:.40})"
         remedy = "name the languages to read, such as words.languages=en,es"
         raise bad_input(paths[0], "", fault, remedy)
     return words, vectors

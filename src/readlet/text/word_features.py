@@ -1,9 +1,9 @@
 """Words as numbers: the vocabulary of words and characters, and Examples in its numbers.
 
-Word ids: 0 padding, 1 unknown, 2 the null place, then words with trainable vectors, then words with
-frozen vectors. Character ids: 0 padding, 1 unknown, then the known characters. If the vocabulary
-knows languages, its words are (language, word) pairs, written `es:palabra`; those without a
-language serve for all. Language ids: 0 unknown, then the known languages.
+Word ids: 0 padding, 1 unknown, 2 the null position, then words with trainable vectors, then
+words with frozen vectors. Character ids: 0 padding, 1 unknown, then the known characters. If the
+vocabulary knows languages, its words are (language, word) pairs, written `es:palabra`; those
+without a language serve for all. Language ids: 0 unknown, then the known languages.
 
 A *form* is a word as written, in a language if the vocabulary knows languages. Each distinct text
 and form is encoded once, however often it occurs. Texts are runs of form numbers in one long array.
@@ -40,9 +40,9 @@ UNKNOWN_LANGUAGE = 0
 SPECIAL_WORDS = 3
 SPECIAL_CHARACTERS = 2
 MAX_CHARACTERS = 64
-"""The most characters that are read of a word, the limit of the recipe too."""
+"""The most characters that are read of a word, also the limit in the recipe."""
 Form = tuple[str, str]
-"""A word as written, after its language; `ANY` if that is unknown, or if no language is known."""
+"""Language and word as written; the language is `ANY` if it is unknown or not distinguished."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Vocabulary:
 
     def to_json(self) -> dict[str, Any]:
         values = asdict(self)
-        if not self.languages:  # as readers were stored before there were languages
+        if not self.languages:  # readers stored before there were languages
             del values["languages"]
         return values
 
@@ -132,7 +132,7 @@ def plain(word: str) -> str:
 
 
 def _spellings(word: str, language: str, languages: tuple[str, ...]) -> Sequence[str]:
-    """How a word may be listed, the surest way first."""
+    """The spellings under which a word may be listed, the most precise first."""
     forms = (word, composed(word), plain(word))
     if language == ANY and not languages:  # all words of most readers: it must be fast
         return forms
@@ -156,7 +156,7 @@ def build_vocabulary(
 ) -> Vocabulary:
     """`counts` are the words of the training questions and contexts, as written.
 
-    With `languages`, the words with a vector are written behind their language.
+    With `languages`, the words with a vector have a language prefix.
     """
     with_vector = frozenset(vector_words)
     characters: Counter[str] = Counter()
@@ -191,8 +191,8 @@ def _ordered(counts: Counter[str]) -> Iterable[tuple[str, int]]:
 class TextLanguages:
     """The languages of contexts and questions; `ANY` if unknown, or none that the reader knows.
 
-    A question may be in another language than its context. If nothing says which, and its words
-    do not show it either, it is in that of its context.
+    A question may be in another language than its context. If it is not given, and its words
+    do not show it either, it is that of the context.
     """
 
     def __init__(self, languages: Sequence[str]) -> None:
@@ -227,7 +227,7 @@ Split = Callable[[list[tuple[str, str]]], list[Spans]]
 
 @dataclass(kw_only=True)
 class Features(Rows):
-    """Rows of words. A place is a word; `forms` and `offsets` run in parallel over all texts."""
+    """Rows of words. A position is a word; `forms` and `offsets` run in parallel over all texts."""
 
     form_words: Ints  # (forms,) word number
     form_characters: Ints  # (forms, max_characters)
@@ -238,7 +238,7 @@ class Features(Rows):
 
 
 def count_words(examples: Iterable[Example], languages: Sequence[str] = ()) -> Counter[Form]:
-    """Every word of every distinct text, as written, after its language."""
+    """Every word of every distinct text, as written, with its language."""
     counts: Counter[Form] = Counter()
     known = TextLanguages(languages)
     for text, language in dict.fromkeys(pair for e in examples for pair in known.texts(e)):
@@ -287,7 +287,7 @@ class _Texts:
     def __init__(self, split: Split) -> None:
         self._split = split
         self._numbers: dict[tuple[str, str], int] = {}
-        # Two forms come first: padding and the null place. Neither string can be a word.
+        # Two forms come first: padding and the null position. Neither string can be a word.
         self._forms: dict[Form, int] = {(ANY, ""): PADDING_FORM, (ANY, " "): NULL_FORM}
         self.languages: list[str] = []
         self.forms: list[list[int]] = []

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import regex
 
-# Scripts written without spaces: every base character, with its marks, is a word of its own.
+# Scripts written without spaces: every base character, with its marks, is a separate word.
 _SINGLE = (
     r"\p{Han}\p{Hiragana}\p{Katakana}\p{Bopomofo}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tibetan}"
 )
@@ -18,7 +18,7 @@ UNSPACED = frozenset(("bo", "ja", "km", "lo", "my", "th", "zh"))
 
 # Letters that the fast engine handles: Latin, Greek and Cyrillic, without marks and numerals.
 _EUROPEAN = "A-Za-zÀ-ÖØ-öø-ɏΆΈ-ΊΌΎ-ΡΣ-ώЀ-ҁҊ-ӿ"
-# Signs that are always a word of their own.
+# Punctuation that is always a separate word.
 _SIGNS = "–—‘’“”„‚«»‹›…¿¡€£¥§•"
 
 
@@ -42,7 +42,7 @@ def _suffixes(letter: str, inside: str) -> str:
 
 
 class _Patterns(NamedTuple):
-    """What the engines differ in: a letter, the inside of a word, and so on."""
+    """The patterns that differ between the engines: a letter, the inside of a word, and so on."""
 
     first: str
     letter: str
@@ -101,7 +101,7 @@ _ANY_SCRIPT = _Patterns(
 
 
 class _Engines:
-    """Compiled when they are used: that takes longer than to read a page with them."""
+    """Compiled on first use: that takes longer than tokenising a page."""
 
     def __init__(self, apostrophes: Callable[[str, str], str]) -> None:
         self._apostrophes = apostrophes
@@ -119,7 +119,7 @@ class _Engines:
 _USUAL = _Engines(_clitics)
 _BY_LANGUAGE = {"tr": _Engines(_suffixes)}
 SENTENCE_ENDS = frozenset(".!?。！？…।؟۔")
-"""Signs that end a sentence, in many scripts."""
+"""Punctuation that ends a sentence, in many scripts."""
 
 _NEAR = 32  # characters; switching the engine costs about as much as reading them
 _NOT_SIMPLE = re.compile(rf"[^\x00-\x7f{_EUROPEAN}{_SIGNS}]")
@@ -152,7 +152,7 @@ def word_spans(text: str, language: str = "") -> list[tuple[int, int]]:
 def _other_scripts(text: str) -> Iterator[tuple[int, int]]:
     """The parts that need the slower engine. No word contains a space, so they end at spaces.
 
-    The final space is included: some signs combine with it. Parts close together are joined.
+    The final space is included: some characters combine with it. Parts close together are joined.
     """
     start = end = -1
     for odd in _NOT_SIMPLE.finditer(text):
@@ -179,7 +179,7 @@ def snap(spans: Sequence[tuple[int, int]], start: int, end: int) -> TokenSpan | 
     """
     first = bisect_right(spans, start, key=lambda span: span[1])  # first word that ends later
     last = bisect_left(spans, end, key=lambda span: span[0]) - 1  # last word that begins earlier
-    # White space may be a token of its own, of no characters: no answer begins or ends there.
+    # White space may be a token without characters: no answer begins or ends there.
     while first <= last and spans[first][0] == spans[first][1]:
         first += 1
     while first <= last and spans[last][0] == spans[last][1]:

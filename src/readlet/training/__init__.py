@@ -1,4 +1,4 @@
-"""From a recipe to a trained model: the only room that knows both engine and reading."""
+"""From a recipe to a trained model: the only room that knows both engine and inference."""
 
 from readlet.errors import extra_needed
 

@@ -84,7 +84,7 @@ class ClassEvaluator:
         return [prediction.label for prediction in found]
 
     def _report_collapse(self, predictions: list[str]) -> None:
-        """A classifier that predicts one class has learned nothing: the seed or the rate failed."""
+        """A classifier that predicts one class has collapsed: a bad seed or learning rate."""
         labels, predicted = {sentence.label for sentence in self.dev.examples}, {*predictions}
         if len(labels) == 1 and is_main_process():
             fault = f"all texts of dev are labelled {labels.pop()!r:.40}: its scores say little"

@@ -1,9 +1,9 @@
-"""A reader's scores over the characters of a context, and as probabilities over other places.
+"""Maps a reader's scores over the characters of a context to probabilities of other tokens.
 
-So any kind of reader may teach any other: a word model can learn from a subword model with other
+So any kind of reader can be distilled into any other: a word model from a subword model with other
 windows.
 
-Distillation: the probabilities that trained readers give for the training questions.
+Distillation targets: the probabilities of trained readers for the training questions.
 """
 
 from collections import defaultdict
@@ -31,7 +31,7 @@ _QUESTIONS, _CHARACTERS = 2048, 4_000_000
 
 
 class CharacterScores(NamedTuple):
-    """A reader's scores of the places of one context, with their character offsets."""
+    """A reader's scores of the positions of one context, with their character offsets."""
 
     places: Ints  # (P, 2) characters, half-open
     start: Doubles  # (P,)
@@ -41,7 +41,7 @@ class CharacterScores(NamedTuple):
 
 
 class RowTargets(NamedTuple):
-    """Probabilities of the places of a row, and of "no answer", as start and as end."""
+    """Probabilities of the positions of a row, and of "no answer", as start and as end."""
 
     start: Doubles  # (places,)
     end: Doubles  # (places,)
@@ -51,13 +51,13 @@ class RowTargets(NamedTuple):
 def probabilities(
     scores: CharacterScores, places: Ints, temperature: float = 1.0, *, abstains: bool = False
 ) -> RowTargets | None:
-    """The probability of each place as the first and as the last of the answer.
+    """The probability of each position as the first and as the last of the answer.
 
-    Each of the teacher's places is mapped to the place that contains its first, or last,
-    character. None if the teacher has no places here.
+    Each of the teacher's positions is mapped to the position that contains its first, or last,
+    character. None if the teacher has no positions here.
 
     If it `abstains`, "no answer" has the lowest score in any window that overlaps the row: one
-    window that is sure of an answer is enough. Its probability includes that of places in these
+    window that is sure of an answer is enough. Its probability includes that of positions in these
     windows outside the row, since the row has no answer if the answer is elsewhere.
     """
     if not len(places):
@@ -77,7 +77,7 @@ def probabilities(
     else:
         return None
     theirs, elsewhere = scores.places[chosen], ~inside[chosen]  # (P', 2), (P',)
-    # The first place that ends after the teacher's first character, and the last that begins
+    # The first position that ends after the teacher's first character, and the last that begins
     # before its last one: they contain it, or are next to the gap that contains it.
     first = np.searchsorted(places[:-1, 1], theirs[:, 0], side="right")  # (P',)
     last = np.searchsorted(places[1:, 0], theirs[:, 1], side="left")  # (P',)
@@ -135,7 +135,7 @@ def _chunks(asked: Mapping[int, Example]) -> Iterator[list[int]]:
 
 
 def _joined(windows: Sequence[CharacterScores]) -> CharacterScores:
-    """Windows overlap: a place gets its highest score in any of them."""
+    """Windows overlap: a position gets its highest score in any of them."""
     if len(windows) == 1:
         return windows[0]
     places, at = np.unique(
@@ -164,10 +164,10 @@ def ask_teachers(
     can_abstain: bool = False,
     device: str = "cpu",
 ) -> Teacher:
-    """The mean of the teachers' probabilities for every row that one of them is asked about.
+    """The mean of the teachers' probabilities for every row that any of them predicts.
 
-    A teacher that was trained with folds is asked about the part that it has not seen. Rows
-    without an answer are taught if student (`can_abstain`) and teacher can abstain. The teachers
+    A teacher that was trained with folds predicts the part that it has not seen. Rows
+    without an answer are included if student (`can_abstain`) and teacher can abstain. The teachers
     move to `device` one after the other.
     """
     length = rows.row_window[:, 1].astype(np.int64)  # (rows,)
@@ -206,9 +206,9 @@ def ask_teachers(
 
 
 def remembered(ask: Callable[[], Teacher], share: float, settings: dict[str, Any]) -> Teacher:
-    """What teachers answer, kept in the cache: large ones take longer than the training itself.
+    """Teachers' probabilities, cached: large teachers take longer than the training itself.
 
-    `settings` determine their answers.
+    `settings` determine their probabilities.
     """
 
     def stored() -> Stored:
@@ -229,7 +229,7 @@ def count_untaught(taught: Teacher, rows: Rows, *, can_abstain: bool) -> int:
 def _rows_to_teach(
     teacher: Reader, examples: Sequence[Example], rows: Rows, *, abstains: bool
 ) -> dict[int, list[int]]:
-    """The rows of each example that the teacher is asked about."""
+    """The rows of each example that the teacher predicts."""
     data = recipe_of(teacher.recipe).data
     unseen = texts_in_fold(data, (example.context for example in examples))
     found: defaultdict[int, list[int]] = defaultdict(list)

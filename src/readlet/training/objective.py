@@ -1,4 +1,4 @@
-"""What training needs to know of a task: how a model is built, evaluated, calibrated and made."""
+"""The interface of a task in training: build, evaluate, calibrate and save a model."""
 
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
@@ -48,7 +48,7 @@ class Objective(Protocol):
     """A task in training, for one recipe and the model that it starts from."""
 
     def load_teachers(self) -> None:
-        """Load the models that take part: their errors come before any slow work."""
+        """Load the models involved, so that their errors come before any slow work."""
         ...
 
     def build(self, data: TrainingData) -> TrainableScorer:
@@ -93,7 +93,7 @@ def weights_of(start: TrainedModel, scorer: TrainableScorer) -> dict[str, Tensor
 def mix_in(module: nn.Module, before: dict[str, Tensor], share: float) -> None:
     """Interpolate between the weights before and after fine-tuning (Wortsman et al. 2022, WiSE-FT).
 
-    `share` is the weight of those before: less is learned, but less is forgotten.
+    `share` is the weight of those before: the model learns less, but forgets less.
     """
     after = dict(module.named_parameters())
     for name, weight in before.items():

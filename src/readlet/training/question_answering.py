@@ -1,4 +1,4 @@
-"""Readers in training: built, taught, evaluated and calibrated."""
+"""Readers in training: built, distilled, evaluated and calibrated."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -90,7 +90,7 @@ class SpanEvaluator:
         found: dict[str, Any] = {"dev_raw": {name: raw[name] for name in SPANS.headline}}
         has_answer = [bool(example.answers) for example in examples]
         area = no_answer_area([p.no_answer for p in predictions], has_answer)
-        return found | ({} if area is None else {"refusal_area": area})
+        return found | ({} if area is None else {"no_answer_area": area})
 
     def model(
         self, recipe: Recipe, calibration: Calibration, metrics: dict[str, Any], notice: str
@@ -141,7 +141,7 @@ class SpanObjective:
     def report(self, data: TrainingData, scorer: TrainableSpanScorer) -> None:
         own = len(data.train.examples) - data.replayed
         if self.start is not None and own < _FEW_QUESTIONS:
-            fault = f"{own:,} training questions may be too few to teach a reader anything"
+            fault = f"{own:,} training questions may be too few for any gain"
             say(f"readlet: {fault}; give {_FEW_QUESTIONS} or more")
         self.family.check(self.recipe, data.train.rows, can_abstain=scorer.can_abstain)
 
@@ -158,7 +158,7 @@ class SpanObjective:
         assert isinstance(settings, SpanTraining)
 
         def ask() -> Teacher:
-            # They compute in the precision of the training: large ones would take longer than it.
+            # They compute in the precision of the training: large ones could take longer than it.
             with MixedPrecision(settings.precision, device).autocast():
                 return ask_teachers(
                     self.teachers,
@@ -212,7 +212,7 @@ def has_impossible(data: TrainingData) -> bool:
 
 
 def raw_no_answer(fitted: Calibration, predictions: Sequence[Prediction]) -> list[Prediction]:
-    """The predictions if "no answer" wins when its score is the highest, as without calibration."""
+    """The predictions if "no answer" wins whenever its score is highest, as without calibration."""
     even = fitted.no_answer(0.0)  # its probability when it has the score of the best answer
     return [prediction.at_threshold(even) for prediction in predictions]
 

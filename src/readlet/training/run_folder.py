@@ -24,7 +24,7 @@ from readlet.storage.stored_files import own_json
 
 _RECIPE, DATA, NOTES = "recipe.json", "data.json", "notes.json"
 PART = "part"
-"""Of a cross-validation: the folder of the reader in work."""
+"""The folder of the current reader of a cross-validation."""
 _ANOTHER = "give another --out"
 
 
@@ -54,11 +54,11 @@ def _begin(folder: Path, recipe: Recipe) -> None:
 def _take(folder: Path, held: ExitStack) -> None:
     try:
         free = held.enter_context(locked_folder(folder))
-    except OSError:  # some network disks have no locks: then two processes are not detected
+    except OSError:  # without locks, as on some network disks, two processes are not detected
         return
     if not free:
         remedy = "wait for it, or give another --out"
-        raise bad_input(folder, "", "another process trains here", remedy)
+        raise bad_input(folder, "", "another process is training here", remedy)
 
 
 def _reject_other_recipe(recipe: Recipe, folder: Path) -> None:
@@ -92,7 +92,7 @@ def inputs_of(recipe: Recipe) -> list[Path]:
 
 
 def foreign_to_run(folder: Path) -> Iterator[Path]:
-    """What is in the folder and is neither a run's, interrupted or not, nor its reader's."""
+    """Entries of the folder that belong neither to a run, interrupted or not, nor to its reader."""
     own = own_files(folder)
     if is_run(folder):
         own |= {_RECIPE, DATA, NOTES, LOG, BEST, PART}

@@ -50,7 +50,7 @@ def texts_in_fold(data: Data, texts: Iterable[str]) -> set[str]:
     return {text for text in {*texts} if part_of(text, data.folds) == data.fold}
 
 
-MAX_HELD_OUT = 2000  # more change the second digit of the temperature at most
+MAX_HELD_OUT = 2000  # more change at most the second digit of the temperature
 
 
 class Items(Protocol):
@@ -73,7 +73,7 @@ class Items(Protocol):
         """A share of the groups; a larger share includes a smaller one."""
 
     def check(self, data: Data, train: Sequence[Any], parts: dict[Path, Sequence[Any]]) -> None:
-        """Raise an error about labels that cannot be learned, or of `parts` that were not."""
+        """Reject labels that cannot be learned, or that `parts` have and training has not."""
 
 
 class Questions:
@@ -94,7 +94,7 @@ class Questions:
         return item.context
 
     def held_out(self, items: Sequence[Example], share: float, seed: int) -> set[str]:
-        """At most MAX_HELD_OUT questions (but one context at least): more are better trained on."""
+        """At most MAX_HELD_OUT questions, at least one context: more are better trained on."""
         questions = Counter(example.context for example in items)
         contexts = sorted(questions)
         count = max(1, round(share * len(contexts)))
@@ -192,7 +192,7 @@ def items_of(recipe: Recipe) -> Items:
 
 
 class Part(NamedTuple):
-    """Examples and their rows; of which types, depends on the task."""
+    """Examples and their rows; their types depend on the task."""
 
     examples: Sequence[Any]
     rows: Any
@@ -285,7 +285,7 @@ def read_split(recipe: Recipe) -> SplitItems:
         more = _without_fold(recipe, items, items.read(data, *files.replay))
         apart = {items.group(example) for example in (*held_out, *dev)}
         more = [example for example in more if items.group(example) not in apart]
-        # As many as one's own at most: they are to be remembered, not to take over.
+        # At most as many as the user's own: they prevent forgetting, and must not dominate.
         drawn = np.random.default_rng(recipe.training.seed).permutation(len(more))[:own]
         train = with_own_ids([*train, *(more[i] for i in sorted(drawn.tolist()))])
     named = {files.calibration or files.train[0]: held_out, files.dev: dev}

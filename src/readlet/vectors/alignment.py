@@ -106,7 +106,7 @@ class Alignment:
 
     @property
     def undetermined(self) -> int:
-        """Dimensions of which the dictionary says nothing: it has fewer pairs."""
+        """Dimensions that the dictionary does not determine: it has fewer pairs."""
         return max(0, min(self.matrix.shape) - len(self.pairs))
 
 

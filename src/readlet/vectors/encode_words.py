@@ -1,9 +1,9 @@
-"""Vectors of words from a pretrained encoder that reads each word alone.
+"""Vectors of words from a pretrained encoder that encodes each word alone.
 
-A small reader that looks words up in them knows which words are alike to the encoder, at no cost
-when it reads. They complement GloVe: rare words, names and numbers have one too.
+A small reader with these vectors knows which words the encoder finds similar, at no cost
+at inference. They complement GloVe: rare words, names and numbers have one too.
 
-A file of word vectors made by an encoder, for `words.vectors` of a recipe.
+They are written to a file for `words.vectors` of a recipe.
 """
 
 from collections.abc import Sequence

@@ -72,7 +72,7 @@ def csls(
 ) -> tuple[Tensor, Tensor]:
     """The k best targets of each query: scores and rows, (Q, k) each, the best first.
 
-    `queries` are of unit length, some of the `sources` as a rule, all in the space of the targets.
+    `queries` have unit length, usually some of the `sources`, all in the space of the targets.
     """
     dense = density(targets, sources, device=device, label="densities")  # (N,)
     scores, rows = nearest(queries, targets, k, penalty=dense, device=device, label="retrieval")

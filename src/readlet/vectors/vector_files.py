@@ -39,7 +39,7 @@ class Table:
     path: Path
     words: list[str]
     vectors: Tensor  # (N, D) float32, on the CPU
-    repeated: int  # words that were left out, because they stand in the file twice
+    repeated: int  # words that were left out, because they are repeated in the file
     zeros: int  # words whose vector is zero, and has no direction
 
     def __len__(self) -> int:
@@ -119,7 +119,7 @@ def read_dictionary(path: Path) -> list[tuple[str, str]]:
 
 
 def find_pairs(path: Path, source: Table, target: Table) -> Pairs:
-    """The pairs of a dictionary of which both words have a vector."""
+    """The pairs of a dictionary whose words both have vectors."""
     listed = read_dictionary(path)
     rows = [
         (source.rows[word], target.rows[translation])

@@ -1,1 +1,1 @@
-"""Finding the answer of a question again after its context was translated."""
+"""Relocating the answer of a question after its context was translated."""

@@ -1,4 +1,4 @@
-"""The stages in order: what they find, when two of them mean the same words, and what is kept."""
+"""The stages in order: what they find, when two of them agree, and what is kept."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,18 +31,18 @@ from readlet.types import Example, Span
 class Stage(StrEnum):
     """A way to find an answer, from the most to the least certain."""
 
-    BRACKETS = "brackets"  # signs around the answer that survive translation, as words
+    BRACKETS = "brackets"  # markers around the answer, translated as words
     EXACT = "exact"  # the answer, translated alone
     INFLECTED = "inflected"  # the same except for case, accents, endings and border words
     ALIGNED = "aligned"  # the words that the answer's words became
-    GUILLEMETS = "guillemets"  # such signs again, as white space: words may move across them
+    GUILLEMETS = "guillemets"  # markers translated as white space: words may move across them
     BIGRAMS = "bigrams"  # the rule of QANet: words that share character 2-grams with the answer
 
 
 class LostReason(StrEnum):
     """Why an answer is lost."""
 
-    NO_OFFSET = "the data does not give the answer's place"
+    NO_OFFSET = "the data gives no offset of the answer"
     NO_TRANSLATION = "the translation of its sentence or of the answer is empty"
     NOT_IN_CONTEXT = "the translated answer is not in the translated context"
     NOT_FOUND = "no stage finds it"
@@ -68,7 +68,7 @@ class Lost:
 
 @dataclass(frozen=True, slots=True)
 class Relocated:
-    """What became of the answers of one question, repeated ones once.
+    """The outcomes for the answers of one question, repeated ones once.
 
     The question is lost if it had answers and none of them is located.
     """
@@ -77,7 +77,8 @@ class Relocated:
     lost: tuple[Lost, ...]
 
 
-# Articles and prepositions of one letter or two; they tell no language, so they are not there.
+# Articles and prepositions of one or two letters: useless for language identification, so
+# missing in its lists.
 _SHORT_WORDS = {"en": "a an", "es": "a", "fr": "à", "it": "a", "pt": "à às"}
 _LIGHT = {
     code: words | frozenset(_SHORT_WORDS.get(code, "").split())
@@ -87,7 +88,7 @@ _ELISION = ("'", "’")  # l' | eau, d' | or, dell' | arte: words that end so ar
 
 
 def core(found: WordRange, words: Sequence[str], language: str) -> WordRange:
-    """Without articles, prepositions and signs at its borders, unless it has nothing else."""
+    """Without articles, prepositions and punctuation at its ends, unless nothing else is left."""
     light = _LIGHT.get(language, frozenset())
     heavy = [number for number in range(*found) if not _is_light(words[number], light)]
     return (heavy[0], heavy[-1] + 1) if heavy else found
@@ -99,7 +100,7 @@ def _is_light(word: str, light: frozenset[str]) -> bool:
 
 
 def agree(one: WordRange, other: WordRange, words: Sequence[str], language: str) -> bool:
-    """The two spans are equal except for articles, prepositions and signs at their borders."""
+    """The two spans are equal except for articles, prepositions and punctuation at their ends."""
     return core(one, words, language) == core(other, words, language)
 
 
@@ -113,7 +114,7 @@ _EVIDENCE = {
     Stage.GUILLEMETS: "guillemets",
     Stage.BIGRAMS: "answer",
 }
-# Stages whose first and last words are more than a guess.
+# Stages whose boundaries are reliable.
 _EXACT_BORDERS = frozenset({Stage.BRACKETS, Stage.EXACT, Stage.GUILLEMETS})
 
 
@@ -170,7 +171,7 @@ def stage_spans(
     translate: Callable[[str], str],
     alignment: Alignment,
 ) -> Iterator[tuple[Stage, WordRange | None]]:
-    """What each stage finds by itself, the most certain first; a stage runs when it is asked."""
+    """What each stage finds by itself, the most certain first; a stage runs when needed."""
     texts = (translate(answer.text), answer.text)
     yield Stage.BRACKETS, find_marked(BRACKETS, place, asked, translate)
     yield Stage.EXACT, find_exact(place, texts)
@@ -194,8 +195,8 @@ def _search(
     for stage, span in stage_spans(answer, place, asked, translate, alignment):
         if span is not None:
             found[stage] = span
-        # Guessed links are few: to be consistent with them is all that can be asked for. Those of
-        # an engine mean certain words, so spans that agree go first.
+        # Guessed links are few, so consistency with them is all that can be required. Those of
+        # an engine are precise, so spans that agree with them go first.
         if stage == Stage.ALIGNED and place.links is None:
             confirming = alignment
         if one := _verified(found, place, language, confirming):
@@ -230,7 +231,7 @@ def _bordered(stage: Stage, found: WordRange, place: Place, language: str) -> Wo
 def _strict(
     answer: Span, context: TranslatedText, place: Place, translate: Callable[[str], str]
 ) -> Located | Lost:
-    """The translated answer, case aside, stands in the translated context.
+    """The translated answer occurs in the translated context, ignoring case.
 
     This is the rule of Signorelli and Sirocchi. They take the first occurrence; here the one in
     the answer's sentences goes first.

@@ -1,4 +1,4 @@
-"""The texts that help to find an answer again: marked sentences, the answer, single words.
+"""The texts that help to relocate an answer: marked sentences, the answer, single words.
 
 The sentences of an answer beside their translations, in words.
 """
@@ -14,7 +14,7 @@ from readlet.types import Example, Span
 Keep = Literal["strict", "verified", "all"]
 """Which located answers are kept.
 
-strict: the translated answer, case aside, stands in the translated context: the rule of
+strict: the translated answer occurs in the translated context, ignoring case: the rule of
 Signorelli and Sirocchi.
 verified: two independent kinds of evidence agree on the span.
 all: whatever the best stage found.
@@ -24,8 +24,8 @@ WordRange = tuple[int, int]
 """Words [first, last) of a list of words."""
 
 Markers = tuple[str, str]
-# To Apertium, brackets are words: they stay with the answer, but other words may change. Guillemets
-# are white space to it: all words stay, but they may move across the signs.
+# Apertium treats brackets as words: they stay with the answer, but other words may change.
+# Guillemets are white space to it: all words stay, but they may move across the markers.
 BRACKETS: Markers = ("[", "]")
 GUILLEMETS: Markers = ("«", "»")
 
@@ -41,9 +41,9 @@ class AskedSentence:
     words: tuple[Range, ...]  # as characters of the sentence
     asked: WordRange
 
-    def marked(self, signs: Markers) -> str | None:
-        """The sentence with signs around the answer; None if it has such signs of its own."""
-        left, right = signs
+    def marked(self, markers: Markers) -> str | None:
+        """The sentence with markers around the answer; None if it contains such markers already."""
+        left, right = markers
         if left in self.text or right in self.text:
             return None
         start, end = self.words[self.asked[0]][0], self.words[self.asked[1] - 1][1]
@@ -76,10 +76,10 @@ def asked_sentences(
 def probe_texts(
     example: Example, sentences: Sequence[Range], keep: Keep, *, has_links: bool = False
 ) -> Iterator[str]:
-    """All texts besides the context that `relocate` will ask for; some may be repeated.
+    """All texts besides the context that `relocate` needs; some may be repeated.
 
     `sentences` are those of the context, as in its `TranslatedText`. Single words are asked for
-    only if its translation has no links between words; `has_links` leaves them out.
+    only if its translation has no word alignment; `has_links` leaves them out.
     """
     for answer in dict.fromkeys(example.answers):
         if not answer.is_in(example.context):
@@ -113,7 +113,7 @@ class Place:
     links: WordLinks | None  # those of the engine
 
     def distance(self, found: WordRange) -> float:
-        """From where the answer is expected, since translations stay near the old order."""
+        """Where the answer is expected, since translation roughly keeps the order."""
         expected = sum(self.asked) / len(self.asked) / len(self.source)
         return abs((found[0] + found[1] - 1) / 2 / len(self.target) - expected)
 
@@ -151,7 +151,7 @@ def place_of(asked: Sequence[AskedSentence], context: TranslatedText) -> Place:
 
 
 def _in_words(links: Sequence[Link], source: Sequence[Range], target: Sequence[Range]) -> WordLinks:
-    """Links between words as we count them; the engine's words may be parts or runs of ours."""
+    """The alignment in our words; the engine's words may be parts or runs of ours."""
     return tuple(
         dict.fromkeys(
             (i, j)

@@ -1,7 +1,8 @@
-"""The stages of relocation: each finds an answer in a translated text by evidence of its own.
+"""The stages of relocation: each finds an answer in a translated text by a different kind of
+evidence.
 
-Signs around the answer that survive translation; the answer's own text, translated alone; the words
-that its words became; character 2-grams (the rule of QANet, Yu et al. 2018).
+Markers around the answer that survive translation; the answer's own text, translated alone; the
+words aligned with its words; character 2-grams (the rule of QANet, Yu et al. 2018).
 """
 
 import unicodedata
@@ -22,11 +23,11 @@ from readlet.augmentation.relocation.probe_texts import (
 )
 from readlet.text.words import words
 
-# How alike two words are, by their characters alone: for any language with an alphabet.
-_ALIKE = 0.7  # words that are less alike are different words
+# Similarity of two words by their characters alone: for any language with an alphabet.
+_ALIKE = 0.7  # less similar words are different words
 _HARDLY = 0.6
 _STEM = 4  # letters; shorter words with a common beginning have little in common
-_HEAVY = 8  # letters; longer words do not matter more
+_HEAVY = 8  # letters; longer words have no more weight
 
 
 @lru_cache(maxsize=1 << 16)
@@ -51,9 +52,9 @@ def bigram_score(one: str, other: str) -> float:
 
 @lru_cache(maxsize=1 << 18)
 def word_similarity(one: str, other: str) -> float:
-    """1 for words that are equal except for case and accents; 0 for those that are hardly alike.
+    """1 for words that are equal except for case and accents; 0 for dissimilar ones.
 
-    Words with the same stem are alike, whatever their endings; numbers are equal or not alike.
+    Words with the same stem are similar, whatever their endings; numbers are either equal or not.
     """
     first, second = plain(one), plain(other)
     if first == second:
@@ -68,15 +69,15 @@ def word_similarity(one: str, other: str) -> float:
 
 
 def similarities(some: Sequence[str], others: Sequence[str]) -> NDArray[np.float64]:
-    """The likeness of each word to each of the others."""
+    """The similarity of each word to each of the others."""
     alike = [[word_similarity(one, other) for other in others] for one in some]
     return np.array(alike, dtype=float).reshape(len(some), len(others))  # (S, O)
 
 
 def weights(words: Sequence[str]) -> NDArray[np.float64]:
-    """How much a word says: its letters, since short words are often function words; more a number.
+    """The weight of a word: its letters, as short words are often function words; more for numbers.
 
-    Signs say next to nothing.
+    Punctuation has next to none.
     """
     letters = [
         _HEAVY if any(sign.isnumeric() for sign in word) else sum(map(str.isalpha, word))
@@ -96,25 +97,25 @@ def text_similarity(some: Sequence[str], others: Sequence[str]) -> float:
 
 
 # Brackets and guillemets.
-_QUOTE = '"'  # what guillemets become in English, if the engine knows what they are
-_AS_MARKED = 0.8  # what stands between the markers, and what is found in the plain translation
+_QUOTE = '"'  # what guillemets become in English, if the engine translates them
+_AS_MARKED = 0.8  # F1 of the words between the markers and those found in the plain translation
 
 
 def find_marked(
-    signs: Markers,
+    markers: Markers,
     place: Place,
     asked: Sequence[AskedSentence],
     translate: Callable[[str], str],
 ) -> WordRange | None:
-    """The words between the signs, from the first to the last sentence of the answer.
+    """The words between the markers, from the first to the last sentence of the answer.
 
-    The translation of the marked sentence is compared with the plain one word by word, so signs,
+    The translation of the marked sentence is compared with the plain one word by word, so markers,
     and spaces that came with them, leave no trace.
     """
     found: list[WordRange] = []
     for sentence, (first, last) in zip(asked, place.borders, strict=True):
         plain = [word.casefold() for word in place.words[first:last]]
-        here = _find_between(signs, sentence, plain, translate)
+        here = _find_between(markers, sentence, plain, translate)
         if here is None:
             return None
         found.append((first + here[0], first + here[1]))
@@ -122,23 +123,23 @@ def find_marked(
 
 
 def _find_between(
-    signs: Markers,
+    markers: Markers,
     sentence: AskedSentence,
     plain: list[str],
     translate: Callable[[str], str],
 ) -> WordRange | None:
-    """The words between the signs, if both survived in their order, in the plain translation."""
-    marked = sentence.marked(signs)
+    """The words of the plain translation between the markers, if both survived in order."""
+    marked = sentence.marked(markers)
     translated = translate(marked) if marked else ""
-    if signs == GUILLEMETS and _QUOTE not in sentence.text and translated.count(_QUOTE) == 2:
+    if markers == GUILLEMETS and _QUOTE not in sentence.text and translated.count(_QUOTE) == 2:
         left = right = _QUOTE
-    elif translated.count(signs[0]) == translated.count(signs[1]) == 1:
-        left, right = signs
+    elif translated.count(markers[0]) == translated.count(markers[1]) == 1:
+        left, right = markers
     else:
         return None
     before, _, rest = translated.partition(left)
     inside, survived, after = rest.partition(right)
-    if not survived:  # the signs changed places
+    if not survived:  # the markers are in the wrong order
         return None
     return _map(_folded(before), _folded(inside), _folded(after), plain)
 
@@ -175,7 +176,7 @@ _ENOUGH = 0.8  # F1 of the letters; chosen on half of the articles of XQuAD
 
 
 def find_exact(place: Place, texts: Sequence[str]) -> WordRange | None:
-    """The first of the texts that stands there word by word, case aside, nearest to its place."""
+    """The first text that occurs word for word, ignoring case; nearest to the expected place."""
     there = [word.casefold() for word in place.words]
     for text in texts:
         wanted = [word.casefold() for word in words(text)]
@@ -197,10 +198,10 @@ def occurrences(there: Sequence[str], wanted: Sequence[str]) -> list[WordRange]:
 
 
 def find_inflected(place: Place, texts: Sequence[str]) -> WordRange | None:
-    """The words that are most like those of a text, in any order and with other endings.
+    """The words most similar to those of a text, in any order and with other endings.
 
-    The measure is F1 over letters: what of the answer is found, and what of the found words belongs
-    to the answer.
+    The measure is F1 over letters: how much of the answer is found, and how much of what is found
+    belongs to it.
     """
     best: tuple[float, float, WordRange] | None = None
     for text in texts:
@@ -215,7 +216,7 @@ def find_inflected(place: Place, texts: Sequence[str]) -> WordRange | None:
 
 
 def _windows(there: Sequence[str], wanted: Sequence[str]) -> list[tuple[float, WordRange]]:
-    """The best window from every word on that is like one of the answer's, with its F1."""
+    """The best window from each word that is similar to one of the answer's, with its F1."""
     alike = similarities(wanted, there)  # (W, T)
     alike[alike < _ALIKE] = 0.0
     wanted_weights, there_weights = weights(wanted), weights(there)  # (W,), (T,)
@@ -233,16 +234,16 @@ def _windows(there: Sequence[str], wanted: Sequence[str]) -> list[tuple[float, W
     return windows
 
 
-# The words that the answer's words became.
-_NEARNESS = 0.2  # how much the order of words counts beside their likeness
+# Word alignment.
+_NEARNESS = 0.2  # weight of word order relative to similarity
 _CONSISTENT = 0.8  # share of the letters whose links stay inside
-_UNLINKED = 0.1  # a word without a link costs this share of its letters inside an answer
+_UNLINKED = 0.1  # an unaligned word inside an answer costs this share of its letters
 
 
 class Alignment:
-    """Links between the words of an answer's sentences and those of their translation.
+    """Word alignment between an answer's sentences and their translations.
 
-    They are the engine's; without them, mutual nearest neighbours among the words.
+    The engine's, if it has one; otherwise mutual nearest neighbours among the words.
     """
 
     def __init__(self, place: Place, translate: Callable[[str], str]) -> None:
@@ -268,9 +269,9 @@ class Alignment:
         return run if run and self.is_consistent(run) else None
 
     def is_consistent(self, found: WordRange) -> bool:
-        """Links lead from the answer into the found words, and hardly any crosses their border.
+        """Links lead from the answer into the found words, and few cross their border.
 
-        So are phrases extracted in statistical translation. A word without a link says nothing.
+        This is phrase extraction as in statistical translation. Unaligned words do not count.
         """
         within = crossing = 0.0
         for source, target in self.links:
@@ -285,7 +286,7 @@ class Alignment:
 def nearest_neighbours(place: Place, translate: Callable[[str], str]) -> WordLinks:
     """Pairs of words that are each other's best match.
 
-    A word is compared as it is, as names and numbers are copied, and in its own translation.
+    A word is compared both unchanged, since names and numbers are copied, and translated.
     """
     there = place.words
     alike = np.zeros((len(place.source), len(there)))  # (S, T)
@@ -322,7 +323,7 @@ _CANDIDATES = 3  # words that may begin the answer, and as many that may end it
 
 
 def find_by_bigrams(place: Place, texts: Sequence[str]) -> WordRange | None:
-    """Of the runs between words like the first and the last of a text, the one most like it."""
+    """The run most similar to a text, among those bounded by words like its first and last."""
     there = place.words
     best: tuple[float, float, WordRange] | None = None
     for text in texts:

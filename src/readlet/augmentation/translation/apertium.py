@@ -1,9 +1,9 @@
 """Apertium: rule-based translation, by the modes that its language packages install.
 
-Its programs read from each other. Its tagger is made independent of the sentences that it has read
-before: a word whose set of possible tags is not in the tagger's data changes, by an error in the
-tagger, how it treats unknown words from then on. Sentences with such a word get a process of their
-own.
+Its programs form a pipeline. Its tagger is made independent of the sentences that it has read
+before. Because of a bug in the tagger, a word whose set of possible tags is not in its data
+changes how it treats unknown words from then on. Sentences with such a word get a separate
+process.
 """
 
 import hashlib
@@ -32,9 +32,9 @@ from readlet.processes import own_cores
 def run_pipeline(
     commands: Sequence[Sequence[str]], data: bytes, *, seconds: float, name: str
 ) -> bytes:
-    """The output of programs that read from each other. One that dies or hangs is an error."""
+    """The output of a pipeline of programs. If one dies or hangs, an error is raised."""
     line = " | ".join(map(shlex.join, commands))
-    # A process group of its own: all programs can be ended together.
+    # A separate process group, so that all programs can be killed together.
     process = subprocess.Popen(
         ["bash", "-o", "pipefail", "-c", line],
         stdin=subprocess.PIPE,
@@ -57,7 +57,7 @@ def run_pipeline(
 
 
 Passed = Callable[[list[list[str]], list[bytes]], list[bytes]]
-"""Sends texts through programs."""
+"""Pipes texts through programs."""
 
 _WORD = re.compile(rb"\^(?:\\.|[^\\/$])*/((?:\\.|[^\\$])*)\$")
 _REPORTED = re.compile(r"Word '(\d+)'")
@@ -110,13 +110,13 @@ class Tagger:
 
 INSTALL = "on Debian and Ubuntu: apt install apertium-eng-spa apertium-fr-es"
 INSTALLED_BY_IT = frozenset(("en", "es", "fr"))
-_WAY = 2  # changes whenever the same data would be driven in another way
+_WAY = 2  # bump it whenever the same data is used in another way
 _MODE = re.compile(r"([a-z]{2,3})-([a-z]{2,3})")
 _SPECIAL = re.compile(r"([\[\]{}^$/\\@<>])")  # they have a meaning in Apertium's stream
 _ESCAPED = re.compile(r"\\(.)|[\[\]]", re.DOTALL)  # brackets that are not escaped are its own
 # What `apertium` itself appends: a stop, so that the last words are tagged as a sentence's end.
 _END = ".[]"
-_FEWEST = 64  # sentences for which a pipeline of their own pays
+_FEWEST = 64  # from this many sentences on, a separate pipeline pays off
 # A batch that takes longer than this hangs: a busy machine is slow, but not that slow.
 _SECONDS, _CHARACTERS_A_SECOND = 60.0, 1_000
 
@@ -139,7 +139,7 @@ class Apertium:
 
     def translate(self, sentences: Sequence[str], pair: LanguagePair) -> list[Translation]:
         """A sentence's translation does not depend on the other sentences."""
-        if pair.source == "es":  # behind these signs, its tagger takes nouns for verbs
+        if pair.source == "es":  # after these marks its tagger mistakes nouns for verbs
             sentences = [sentence.translate(_NO_OPENING) for sentence in sentences]
         parts = max(1, min(own_cores(), len(sentences) // _FEWEST))
         shares = [sentences[number::parts] for number in range(parts)]
@@ -156,7 +156,7 @@ class Apertium:
         ]
 
 
-# The question or exclamation begins after a comma if its own word stands there.
+# The question or exclamation begins after a comma if the question word comes there.
 _OPENING = re.compile(
     r"(?:^|(?<=, ))(?=(?:(?:a|con|de|desde|en|hacia|hasta|para|por|según|sin|sobre) )?"
     r"(?:qué|quién|quiénes|cuál|cuáles|cuánt[oa]s?|cuándo|cómo|dónde|por qué)\b)",
@@ -168,7 +168,7 @@ _NO_OPENING = str.maketrans("", "", "¿¡")
 
 
 def _opened(text: str) -> str:
-    """Apertium leaves out the signs that open Spanish questions and exclamations."""
+    """Adds ¿ and ¡, which Apertium leaves out."""
     for closing, opening in (("?", "¿"), ("!", "¡")):
         if text.rstrip("\"'»”)").endswith(closing) and opening not in text:
             begins = [found.start() for found in _OPENING.finditer(text)] if closing == "?" else []

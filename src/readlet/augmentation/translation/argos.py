@@ -22,7 +22,7 @@ from readlet.storage.overwrite import make_folder
 SUFFIX = ".argosmodel"
 _AGAIN = "download it again"
 _BAD_ZIP = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
-# Packages have some hundred megabytes and twenty files; far more is an attack or an error.
+# Packages have a few hundred megabytes and some twenty files; far more is an attack or an error.
 _MOST_BYTES, _MOST_FILES = 8 << 30, 10_000
 
 
@@ -43,7 +43,9 @@ class Package:
             pair = LanguagePair(short_code(stored["from_code"]), short_code(stored["to_code"]))
             version, prefix = str(stored["package_version"]), str(stored.get("target_prefix", ""))
         except FileNotFoundError:
-            raise bad_input(folder, "", "no Argos package: has no metadata.json", _AGAIN) from None
+            raise bad_input(
+                folder, "", "not an Argos package: it has no metadata.json", _AGAIN
+            ) from None
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise bad_input(path, "", f"cannot be read ({error!r})", _AGAIN) from None
         for needed in ("model/model.bin", "sentencepiece.model"):
@@ -89,7 +91,7 @@ def _content_version(package: Package) -> str:
     return package.files.version
 
 
-@lru_cache(maxsize=2)  # there and back; a model may take a gigabyte
+@lru_cache(maxsize=2)  # one for each direction; a model may take a gigabyte
 def _loaded(package: Package) -> NeuralModel:
     return NeuralModel(package.files)
 
@@ -142,7 +144,7 @@ def unpack(path: Path, folder: Path) -> Package:
                 _check(path, package)
                 package.extractall(draft)
         except _BAD_ZIP as error:
-            raise bad_input(path, "", f"no Argos package ({error})", _AGAIN) from None
+            raise bad_input(path, "", f"not an Argos package ({error})", _AGAIN) from None
         [inside] = draft.iterdir() if len(list(draft.iterdir())) == 1 else [draft]
         Package.read(inside)
         inside.chmod(0o755)  # a temporary folder is private
@@ -157,7 +159,7 @@ def unpack(path: Path, folder: Path) -> Package:
 
 
 def _check(path: Path, package: zipfile.ZipFile) -> None:
-    """Refuse what would fill the disk. `zipfile` itself writes nothing outside of the folder."""
+    """Reject an archive that would fill the disk. `zipfile` writes nothing outside the folder."""
     entries = package.infolist()
     if len(entries) > _MOST_FILES or sum(entry.file_size for entry in entries) > _MOST_BYTES:
         fault = f"would unpack to more than {_MOST_BYTES >> 30} GiB or {_MOST_FILES} files"

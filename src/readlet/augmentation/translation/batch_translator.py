@@ -1,4 +1,4 @@
-"""Texts of a whole data set: every distinct sentence is translated once, in large batches.
+"""Translates whole data sets: each distinct sentence once, in large batches.
 
 Translations are kept on disk, in SQLite: safe from crashes, shared by processes.
 """
@@ -43,7 +43,7 @@ CREATE TABLE IF NOT EXISTS translations (
 
 
 class Cache:
-    """A file of translations. One of another model version is simply not found."""
+    """A file of translations. Those of other model versions are never looked up."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -154,7 +154,7 @@ class Cache:
 
     @contextmanager
     def faults_reported(self) -> Iterator[None]:
-        """Faults of file and disk as errors of one line."""
+        """Errors of file and disk become one line."""
         try:
             yield
         except sqlite3.Error as error:
@@ -202,7 +202,7 @@ def _links(data: bytes | None) -> tuple[Link, ...] | None:
 
 
 Links = tuple[Link, ...] | None
-"""Links between words, if there are any."""
+"""The word alignment, if there is one."""
 
 # A batch is stored as a whole: it should take long enough that the engine's start does not matter,
 # and be short enough that a killed run loses little.
@@ -227,9 +227,9 @@ class BatchTranslator:
         self._known: dict[Route, list[_Leg]] = {}
 
     def fill(self, texts: Iterable[str], route: Route) -> int:
-        """Translate the sentences of all texts along a route, as far as they are not cached.
+        """Translate the sentences of all texts along a route that are not cached yet.
 
-        The number of translations made, over all legs.
+        Returns the number of translations made, over all legs.
         """
         wanted, translated = list(dict.fromkeys(_wanted(texts))), 0
         for leg in self._legs(route):
@@ -239,7 +239,7 @@ class BatchTranslator:
             for _ in track(self._worked_off(waiting, leg), len(waiting), f"translating {leg.pair}"):
                 translated += 1
             made = self._cache.texts(leg.model, wanted).values()
-            # What was lost is not wanted of the next leg.
+            # What was lost is not translated further.
             wanted = list(dict.fromkeys(text for text, loss in made if text and loss is None))
         return translated
 
@@ -259,7 +259,7 @@ class BatchTranslator:
         return TranslatedText(text, "".join((*pieces, text[last:])), tuple(pairs))
 
     def has_links(self, route: Route) -> bool:
-        """Whether translations along a route come with links between words."""
+        """Whether translations along a route come with word alignments."""
         return all(leg.translator.has_links for leg in self._legs(route))
 
     def _legs(self, route: Route) -> list[_Leg]:
@@ -271,13 +271,15 @@ class BatchTranslator:
         translator = self._translator_for(pair)
         direct = route_to(pair, translator.pairs())
         if direct is None:
-            raise ReadletError(f"{translator.name} has no {pair}; choose another engine")
+            raise ReadletError(
+                f"{translator.name} does not translate {pair}; choose another engine"
+            )
         for leg in direct:
             version = translator.version(leg)
             yield _Leg(translator, leg, self._cache.model(translator.name, version, leg))
 
     def _worked_off(self, waiting: Sequence[str], leg: _Leg) -> Iterator[str]:
-        """The sentences, each after it was translated and stored."""
+        """Yields each sentence after it was translated and stored."""
         place, characters = 0, _FIRST_BATCH
         while place < len(waiting):
             end, room = place, characters
@@ -309,7 +311,7 @@ class BatchTranslator:
         return made
 
     def _make(self, leg: _Leg, sentences: list[str]) -> dict[str, Translation]:
-        """Translate and store; an engine that fails has a second attempt."""
+        """Translate and store; if the engine fails, try once more."""
         try:
             made = leg.translator.translate(sentences, leg.pair)
         except EngineError as error:
@@ -332,7 +334,7 @@ def _wanted(texts: Iterable[str]) -> Iterator[str]:
 
 
 def _has_words(sentence: str) -> bool:
-    """Numbers and signs stay as they are."""
+    """Numbers and symbols are not translated."""
     return any(map(str.isalpha, sentence))
 
 

@@ -1,6 +1,6 @@
-"""CTranslate2 models: Marian models of one language pair, and NLLB models of many.
+"""CTranslate2 models: Marian models for one language pair, and NLLB models for many.
 
-Text goes through SentencePiece, and links between words come from the model's attention.
+Text is tokenised by SentencePiece; word alignments come from the model's attention.
 """
 
 import hashlib
@@ -60,7 +60,7 @@ def links_from_attention(
 def _membership(
     words: Sequence[Range], length: int, pieces: Sequence[Range]
 ) -> NDArray[np.float32]:
-    """Which share of a piece belongs to which word; a piece of white space belongs to none."""
+    """The share of each piece in each word; a piece of white space belongs to none."""
     word_of = np.full(length, -1)  # (characters,)
     for number, (start, end) in enumerate(words):
         word_of[start:end] = number
@@ -81,7 +81,7 @@ class Pieces:
         try:
             self._model = sentencepiece.SentencePieceProcessor(model_file=str(path))
         except (OSError, RuntimeError) as error:
-            fault = f"no SentencePiece model ({str(error).splitlines()[0]})"
+            fault = f"not a SentencePiece model ({str(error).splitlines()[0]})"
             raise bad_input(path, "", fault, "install the package again") from None
 
     def encoded(self, text: str) -> tuple[list[str], list[Range]]:
@@ -99,10 +99,10 @@ def missing_library(name: str) -> ReadletError:
     return ReadletError(f"neural translation needs {name}; run: {install_extra('translate')}")
 
 
-_WAY = 1  # changes whenever the same model would be driven in another way
+_WAY = 1  # bump it whenever the same model is used in another way
 # Models are trained on single sentences; many have no positions beyond 512.
 _LONGEST_INPUT, _LONGEST_OUTPUT = 200, 500  # pieces
-_TOKENS_IN_BATCH = {"cpu": 768, "cuda": 16384}  # larger ones are no faster on cores
+_TOKENS_IN_BATCH = {"cpu": 768, "cuda": 16384}  # larger ones are no faster on a CPU
 _BEAM, _LENGTH_PENALTY = 4, 0.2  # as in Argos Translate
 _END = "</s>"
 
@@ -147,7 +147,7 @@ class NeuralModel:
         self._files = files
         self._source, self._target = Pieces(files.source_pieces), Pieces(files.target_pieces)
         try:
-            # Cores translate batches of their own: threads inside of a batch wait for each other.
+            # Each core translates its own batches: threads within a batch wait for each other.
             self._model = ctranslate2.Translator(
                 str(files.model),
                 device=self._device,
@@ -156,7 +156,7 @@ class NeuralModel:
                 intra_threads=1,
             )
         except (RuntimeError, ValueError) as error:
-            fault = f"no CTranslate2 model ({str(error).splitlines()[0]})"
+            fault = f"not a CTranslate2 model ({str(error).splitlines()[0]})"
             raise bad_input(files.model, "", fault, "install or convert it again") from None
 
     def translate(
@@ -212,7 +212,7 @@ class NeuralModel:
         pieces = result.hypotheses[0]
         text, target_pieces = self._target.decoded(pieces[skipped:])
         if len(pieces) >= _LONGEST_OUTPUT:
-            return Translation(text, loss=Loss.REPEATED)  # it has never come to an end
+            return Translation(text, loss=Loss.REPEATED)  # it never ended
         loss = loss_of(source, text)
         if loss is not None or not text:
             return Translation(text, loss=loss)
@@ -224,7 +224,7 @@ class NeuralModel:
 
 
 def _joined(sentence: str, made: Sequence[_Made]) -> Translation:
-    """The translations of the parts of a sentence as one; what stood between them stays."""
+    """The translations of a sentence's parts, joined by what was between the parts."""
     texts: list[str] = []
     links: list[Link] = []
     length = last = 0
@@ -272,7 +272,7 @@ class CTranslate2:
     has_links = True
 
     def __init__(self, folder: Path, name: str = "") -> None:
-        """`name` says the languages of a Marian model, if the folder's name does not."""
+        """`name` gives the languages of a Marian model, if the folder's name does not."""
         self._folder = folder
         self._named = name or folder.resolve().name
         source, target = folder / "source.spm", folder / "target.spm"
@@ -296,7 +296,7 @@ class CTranslate2:
         named = _PAIR.fullmatch(self._named)
         if named is None:
             remedy = "rename it so that it ends with the pair, such as opus-mt-en-es"
-            raise bad_input(self._named, "", "its name does not say which languages", remedy)
+            raise bad_input(self._named, "", "its name does not give its languages", remedy)
         return frozenset({LanguagePair(short_code(named[1]), short_code(named[2]))})
 
     @cached_property
@@ -311,7 +311,7 @@ class CTranslate2:
 
     def translate(self, sentences: Sequence[str], pair: LanguagePair) -> list[Translation]:
         if pair not in self.pairs():
-            raise ReadletError(f"{self._folder}: has no {pair}; choose another engine")
+            raise ReadletError(f"{self._folder}: does not translate {pair}; choose another engine")
         return self._model.translate(
             sentences,
             source_prefix=self._languages.get(pair.source, ""),

@@ -57,7 +57,7 @@ def _engine_from_hub(name: str) -> Translator:
         folder = Path(snapshot_download(name, allow_patterns=_FROM_HUB))
     except Exception as error:  # its classes depend on the HTTP library that the hub's one uses
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:120]
-        fault = f"no such folder, and the hub does not give this name ({reason})"
+        fault = f"not a folder, and not available from the hub ({reason})"
         raise bad_input(name, "", fault, _KINDS) from None
     if packages := sorted(folder.glob(f"*{SUFFIX}")):
         return Argos([opened(package) for package in packages])
@@ -76,7 +76,7 @@ def translator_for(pair: LanguagePair, engine: str | None = None) -> Translator:
         for code in pair:
             check_language(code, str(pair))
         raise _no_engine(pair, engines)
-    return min(able, key=lambda found: len(found[0]))[1]  # the first of equals
+    return min(able, key=lambda found: len(found[0]))[1]  # ties go to the first
 
 
 def _no_engine(pair: LanguagePair, engines: list[Translator]) -> ReadletError:

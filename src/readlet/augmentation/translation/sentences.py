@@ -1,4 +1,4 @@
-"""Where sentences begin and end, in any script. Nothing but white space stands between them."""
+"""Sentence boundaries, in any script. Only white space separates sentences."""
 
 from collections.abc import Iterator
 
@@ -7,7 +7,7 @@ import regex
 from readlet.augmentation.translation.types import Range
 
 LONGEST = 1000
-"""Characters of a sentence; what is longer is cut, between words where there are spaces."""
+"""Characters of a sentence; longer ones are cut, between words where there are spaces."""
 
 # Stops that need a space after them; those of other scripts need none.
 _STOP = r"(?:[.!?…‼⁇⁈⁉]+|[。！？｡．।॥؟۔։።፧။។\u0964]+)"
@@ -21,9 +21,9 @@ _INITIALS = regex.compile(r"\p{Lu}|(?:\p{L}\.)+\p{L}")  # J. R. R. Tolkien; U.S.
 _BREAK = regex.compile(r"[;:,—–、，；：][\"'\p{Pe}\p{Pf}]*\s*")
 _SPACE = regex.compile(r"\s+")
 _JOINED = regex.compile(r"\p{M}|\u200d")
-_WRAPPED = 40  # characters; a shorter line that is no sentence is a heading
+_WRAPPED = 40  # characters; a shorter line that does not end like a sentence is a heading
 
-# Abbreviations that stand before a name or a number, so never at the end of a sentence.
+# Abbreviations before a name or a number, so never at the end of a sentence.
 _ABBREVIATIONS = frozenset(
     """
     mr mrs ms messrs dr prof st rev hon gen col maj capt cmdr lt sgt cpl adm gov sen rep pres supt
@@ -116,7 +116,7 @@ def _stripped(text: str, start: int, end: int) -> Range:
 
 
 def _cut(text: str, start: int, end: int) -> Iterator[Range]:
-    """The sentence itself, or pieces of it that are short enough."""
+    """The sentence, or short enough pieces of it."""
     while end - start > LONGEST:
         at = _best_cut(text, start + LONGEST // 2, start + LONGEST)
         yield _stripped(text, start, at)

@@ -1,4 +1,4 @@
-"""What a translation engine takes and gives: sentences, links between words, losses, languages."""
+"""Input and output of translation engines: sentences, word alignments, failures, languages."""
 
 import re
 from collections.abc import Collection, Sequence
@@ -40,14 +40,14 @@ def route_to(pair: LanguagePair, pairs: Collection[LanguagePair]) -> Route | Non
 
 
 class Link(NamedTuple):
-    """A word of a sentence and the word of its translation that it became."""
+    """A word of a sentence and the word of its translation that is aligned with it."""
 
     source: Range
     target: Range
 
 
 class Loss(StrEnum):
-    """Why a translation is of no use."""
+    """Why a translation is unusable."""
 
     EMPTY = "empty translation"
     REPEATED = "repeats itself without end"
@@ -59,7 +59,7 @@ class EngineError(ReadletError):
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """The translation of one sentence; links between words if the engine has them."""
+    """The translation of one sentence, with word alignments if the engine has them."""
 
     text: str
     links: tuple[Link, ...] | None = None
@@ -76,7 +76,7 @@ class Translator(Protocol):
 
     @property
     def has_links(self) -> bool:
-        """Whether its translations come with links between words."""
+        """Whether its translations come with word alignments."""
         ...
 
     def pairs(self) -> Collection[LanguagePair]:
@@ -102,7 +102,7 @@ class SentencePair:
 
 @dataclass(frozen=True, slots=True)
 class TranslatedText:
-    """A text and its translation. What stands between the sentences is the same in both."""
+    """A text and its translation. The white space between sentences is the same in both."""
 
     source: str
     text: str
@@ -110,11 +110,11 @@ class TranslatedText:
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """Why sentences of it are of no use; empty if all are sound."""
+        """Why sentences of it are unusable; empty if all are fine."""
         return tuple(pair.loss for pair in self.sentences if pair.loss is not None)
 
 
-# Three letters to two, for the languages that Apertium and NLLB name by three.
+# Three-letter codes, as Apertium and NLLB use them, to two-letter ones.
 _SHORT = dict(
     word.split("=")
     for word in """
@@ -129,19 +129,19 @@ _SHORT = dict(
 
 
 def short_code(code: str) -> str:
-    """The code of two letters, where there is one: `eng` is `en`; `spa_Latn` is `es`."""
+    """The two-letter code, if there is one: `eng` is `en`; `spa_Latn` is `es`."""
     language = code.split("_")[0]
     return _SHORT.get(language, language)
 
 
-# The same piece six times in a row. Dots, rules and zeros do that in sound texts, for fewer
+# The same piece six times in a row. Dots, rules and zeros repeat in good texts too, for fewer
 # characters than `_SHORTEST`, or in the source too.
 _REPEATED = re.compile(r"(.{1,80}?)\1{5,}", re.DOTALL)
 _SHORTEST = 20
 
 
 def loss_of(source: str, translation: str) -> Loss | None:
-    """Why a translation is of no use; None if it is sound."""
+    """Why a translation is unusable; None if it is fine."""
     if not translation.strip():
         return Loss.EMPTY if source.strip() else None
     longest = _longest_repetition(translation)

@@ -46,7 +46,7 @@ class ClassifierNetwork(Section):
     pooler: Annotated[tuple[PoolerName, ...], Field(min_length=1), AfterValidator(different)] = (
         "cls",
     )
-    """How one vector is made of all tokens; the vectors of several poolers are concatenated."""
+    """How tokens are pooled into one vector; the vectors of several poolers are concatenated."""
     mix: Annotated[MixName, AffectsCompilation] = "last"
     """Which layers the pooler reads: `last`; one learned weight for each layer (`scalar`,
     `scalar-softmax`); attention of each token to its layers (`dot`, `weighted`, `encoder`)."""
@@ -62,15 +62,15 @@ class ClassLoss(Loss):
     gamma: Gamma = 0.01
     """NormSoftmax divides by at most this value; d is the size of the pooled vector. Without a cap
     (infinity) few classes limit the confidence, to 0.76 for ten. Of two classes, scores with a
-    deviation below gamma are all made equal to 1 and -1: nothing is learned from them."""
+    deviation below gamma all become 1 and -1: nothing is learned from them."""
 
 
 class ClassifierConfig(Config):
-    """What a stored classifier is built from; its tokenizer's file has the labels."""
+    """The settings of a stored classifier; the labels are in its tokenizer's file."""
 
     kind: Literal["classifier"] = "classifier"
     max_length: Annotated[int, Field(ge=1, le=4096)]
-    """Of a text, or of two together, in subwords with the special tokens."""
+    """Maximum length of a text, or of two together, in subwords with the special tokens."""
     metrics: Annotated[tuple[MetricName, ...], Field(min_length=1)]
     """The scores that its predictions get."""
     model: ClassifierNetwork

@@ -24,7 +24,7 @@ class EncoderNetwork(Section):
 
 
 class EncoderConfig(SpanConfig):
-    """What a stored reader of this kind is built from; the rest is its tokenizer's."""
+    """The settings of a stored reader of this kind; the rest is its tokenizer's."""
 
     kind: Literal["encoder"] = "encoder"
     model: EncoderNetwork

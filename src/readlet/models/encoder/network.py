@@ -37,7 +37,7 @@ class EncoderReader(nn.Module):
         scores = self.mix(self.states(batch))  # (B, T, 2)
         null = scores[:, self.null_token].unsqueeze(1)  # (B, 1, 2)
         width = scores.shape[1]
-        # From tokens to places of the context, which begins elsewhere in every row.
+        # From tokens to positions of the context, whose start differs between rows.
         token = batch.first.unsqueeze(1) + torch.arange(width, device=scores.device)  # (B, T)
         token = token.clamp(max=width - 1).unsqueeze(-1)  # (B, T, 1); beyond: not allowed
         places = scores.gather(1, token.expand_as(scores))  # (B, T, 2)
@@ -56,7 +56,7 @@ class EncoderReader(nn.Module):
         return states
 
     def _dropped(self, tokens: Tensor) -> Tensor:
-        """In training the mask token replaces some tokens; not CLS, which scores "no answer"."""
+        """In training the mask token replaces some tokens, except CLS, which scores "no answer"."""
         if not self.token_dropout or not self.training:
             return tokens
         drop = torch.rand(tokens.shape, device=tokens.device) < self.token_dropout  # (B, T)

@@ -36,7 +36,7 @@ class EncoderModel(EncoderNetwork, Model):
 
 
 class FineTuning(Training):
-    """How a pretrained encoder is trained, whatever it is trained for."""
+    """How a pretrained encoder is trained, for any task."""
 
     epochs: Annotated[int, Field(ge=1, le=10**9)] = 2
     """Passes over the training questions."""

@@ -56,7 +56,7 @@ class EncoderScorer(TorchScorer):
         return SubwordInputs(self.encoder, self.settings)
 
     def scores_of(self, arrays: Arrays) -> tuple[Floats, Floats, Floats | None]:
-        """Scores of a batch that was made elsewhere: starts, ends and "no answer"."""
+        """Scores of a batch made in another process: starts, ends and "no answer"."""
         nothing = torch.zeros(0)  # labels are for training
         batch = SubwordBatch(rows=nothing, labels=nothing, weight=nothing, **as_tensors(arrays))
         return self.scores_of_batch(batch)

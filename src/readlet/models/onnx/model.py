@@ -1,11 +1,11 @@
 """An ONNX model, run by onnxruntime on the CPU: arrays by name in, arrays by name out.
 
-Its weights may be those of the model in torch, in the same folder: then it has none of its own. It
-computes in float32, whatever they are stored in.
+Its weights may be those of the torch model in the same folder: then it has none of its own. It
+computes in float32, whatever their stored dtype.
 
-One batch alone is computed by all cores. Of many, each core computes its own: cores that share an
-operation wait for each other at its end, and a small reader has a thousand operations. For this
-the model is loaded a second time, once that pays off.
+A single batch is computed by all cores. Of many batches, each core computes its own: cores that
+share an operation wait for each other at its end, and a small reader has a thousand operations.
+For this the model is loaded a second time, once that pays off.
 """
 
 import hashlib
@@ -34,14 +34,14 @@ from readlet.text.arrays import Arrays, Batches
 from readlet.text.rows import Ints
 
 MODEL, WEIGHTS = "model.onnx", "model.safetensors"
-# `NAME.T` is the transpose of `NAME`: ONNX models multiply from the other side. `NAME.scale` are
-# the scales of the rows of a matrix that is stored in eight bits (`pretrained/parts.py`).
+# `NAME.T` is the transpose of `NAME`, which MatMul of ONNX needs. `NAME.scale` are
+# the scales of the rows of a matrix stored in eight bits (`pretrained/parts.py`).
 TRANSPOSED, SCALE = ".T", ".scale"
 _AGAIN = "export the model again"
 Weights = dict[str, NDArray[np.float32]]
-# In a batch, padding included. Fewer do not fill the operations, more do not fit into the caches.
+# In a batch, padding included. Fewer underuse the cores, more do not fit into the caches.
 _PLACES = 512
-# To load the model again takes as long as some ten questions.
+# Loading the model again takes as long as about ten questions.
 _PLACES_BEFORE_SECOND = 4096
 Found = TypeVar("Found")
 
@@ -67,7 +67,7 @@ class OnnxModel:
         names: Sequence[str] = (),
         threads: int = 0,
     ) -> "OnnxModel":
-        """`digest`: what the file must have; a changed number would go unnoticed otherwise.
+        """`digest`: that of the exported file; a changed number would go unnoticed otherwise.
 
         `names` are those of the weights that the model reads from the file `weights`. By default
         it computes with all cores.
@@ -82,9 +82,9 @@ class OnnxModel:
             options = onnxruntime.SessionOptions()
             options.intra_op_num_threads = threads or own_threads()
             options.log_severity_level = 4  # not errors: they are raised
-            # Its plans are for one shape, and every batch may have another one.
+            # Memory patterns are for fixed shapes, and every batch may have another shape.
             options.enable_mem_pattern = False
-            # To plan it takes seconds, quadratic in the operations; memory and speed are the same.
+            # Planning takes seconds, quadratic in the operations; memory and speed are the same.
             options.enable_mem_reuse = False
             if weights is not None:
                 given = load_weights(weights, names)
@@ -95,7 +95,7 @@ class OnnxModel:
                     str(path),
                     options,
                     providers=["CPUExecutionProvider"],
-                    # It joins a sum and a norm in one operation, which takes longer than the two.
+                    # It fuses a sum and a norm, which is slower than the two separately.
                     disabled_optimizers=["SkipLayerNormFusion"],
                 )
             except Exception as error:  # its classes have no common base
@@ -103,7 +103,7 @@ class OnnxModel:
         return cls(path, found, session, weights, names, stamps)
 
     def with_one_thread(self) -> "OnnxModel | None":
-        """The same model for a thread of its own; None if its files have changed since."""
+        """The same model for another thread; None if its files have changed since."""
         with suppress(ReadletError, OSError):
             if _stamps(self.path, self.weights) == self.stamps:
                 return OnnxModel.load(
@@ -112,7 +112,7 @@ class OnnxModel:
         return None
 
     def run(self, arrays: Arrays) -> Arrays:
-        """All outputs, of the inputs that the model asks for."""
+        """All outputs for the inputs that the model needs."""
         try:
             given = {wanted.name: arrays[wanted.name] for wanted in self.session.get_inputs()}
             values = self.session.run(None, given)
@@ -134,13 +134,13 @@ class OnnxModel:
 
 
 def own_threads() -> int:
-    """As many as torch would take: the user's choice, or all cores."""
+    """The number of threads: the user's choice, as for torch, or all cores."""
     chosen = os.environ.get("OMP_NUM_THREADS", "")
     return int(chosen) if chosen.isdecimal() and int(chosen) else usable_cores()
 
 
 def _stamps(*paths: Path | None) -> tuple[object, ...]:
-    """What changes when a file is written or replaced."""
+    """A stamp that changes when a file is written or replaced."""
     found = [path.stat() for path in paths if path is not None]
     return tuple((stat.st_ino, stat.st_size, stat.st_mtime_ns) for stat in found)
 
@@ -174,10 +174,10 @@ def _weight(stored: dict[str, NDArray[np.generic]], name: str) -> NDArray[np.flo
 
 @dataclass(frozen=True)
 class Inputs(ABC):
-    """A text encoder, and what the ONNX model reads of its rows."""
+    """A text encoder, and the inputs of the ONNX model from its rows."""
 
     names: ClassVar[tuple[str, ...]]
-    """Of the arrays that the network reads, in the order of its parameters."""
+    """Names of the arrays that the network reads, in the order of its parameters."""
 
     encoder: Any
     settings: Config
@@ -191,7 +191,7 @@ class Inputs(ABC):
     def batches(self, rows: Any, batch_size: int) -> Batches[Arrays]: ...
 
     def allowed(self, arrays: Arrays) -> NDArray[np.bool_]:
-        """Which places of a reader's batch may be part of an answer: (B, L)."""
+        """Which positions of a reader's batch may be part of an answer: (B, L)."""
         allowed: NDArray[np.bool_] = arrays["allowed"]
         return allowed
 
@@ -201,7 +201,7 @@ class Inputs(ABC):
 
 
 class Workers:
-    """A thread for each core, and the model that they run. Several callers share them."""
+    """A thread for each core, and their model. Several callers share them."""
 
     def __init__(self, model: OnnxModel) -> None:
         self.threads = own_threads()
@@ -215,7 +215,7 @@ class Workers:
     def each(
         self, batches: Batches[Arrays], compute: Callable[[OnnxModel, Ints], Found]
     ) -> Iterator[Found]:
-        """What `compute` makes of all rows, the longest first, a few places at a time."""
+        """The results of `compute` for all rows, longest first, a few token positions at a time."""
         places = batches.places()
         with self._calling(places) as alone:
             own, pool = self._own, self._pool
@@ -242,7 +242,7 @@ class Workers:
 
     @contextmanager
     def _calling(self, places: int) -> Iterator[bool]:
-        """Whether no one else computes now."""
+        """Whether no other caller is computing now."""
         with self._lock:
             self._callers += 1
             self._places += places
@@ -263,7 +263,7 @@ def _in_order(
     cuts: list[Ints],
     compute: Callable[[OnnxModel, Ints], Found],
 ) -> Iterator[Found]:
-    """By all threads; only a few results wait, since all of them would be in memory."""
+    """Use all threads; only a few results are queued, to bound the memory."""
     waiting: deque[Future[Found]] = deque()
     try:
         for numbers in cuts:

@@ -25,11 +25,11 @@ _SMALLER = "load the reader with a smaller batch_size, or free some memory"
 class Exported:
     """What is stored about an exported model besides its files."""
 
-    graph: str  # SHA-256 of model.onnx, under the name that stored models have it
+    graph: str  # SHA-256 of model.onnx, under its name in stored models
     parameters: int
     precision: Precision
-    facts: tuple[str, ...]  # of the model before, for the card
-    weights: tuple[str, ...] = ()  # those that model.onnx reads from the file of the model in torch
+    facts: tuple[str, ...]  # of the original model, for the card
+    weights: tuple[str, ...] = ()  # those that model.onnx reads from the weights of the torch model
 
 
 @dataclass
@@ -55,7 +55,7 @@ class OnnxScorer:
         return self.exported.parameters
 
     def outputs(self, rows: AnyRows, batch_size: int) -> Iterator[tuple[Ints, Arrays, Arrays]]:
-        """Row numbers (B,), what the model reads of them and what it returns, batch by batch."""
+        """Row numbers (B,), inputs and outputs of the model, batch by batch."""
         batches = self.inputs.batches(rows, min(batch_size, max(len(rows), 1)))
 
         def compute(model: OnnxModel, numbers: Ints) -> tuple[Ints, Arrays, Arrays]:
@@ -152,7 +152,7 @@ class OnnxClassifierFamily(Family):
 def _exported(folder: Path, config: dict[str, Any]) -> Exported:
     with damage_of(folder / "config.json"):
         given = dict(config["exported"])
-        given.pop("can_refuse", None)  # it stands in the settings
+        given.pop("can_refuse", None)  # it is in the settings
         # Two fields of earlier versions are gone; they were empty unless there was a second model.
         for name in ("first_layers", "first_weights"):
             if not given.get(name):

@@ -1,1 +1,1 @@
-"""What readers and classifiers on pretrained encoders of transformers share."""
+"""Shared by readers and classifiers on pretrained encoders of transformers."""

@@ -27,7 +27,7 @@ _DROPOUTS = (  # names of the rates in the configurations of encoders
 )
 _DEPTHS = ("num_hidden_layers", "num_hidden_groups", "inner_group_num")
 _MOST_LAYERS = 256  # no use comes near it
-_MOST_NUMBERS_BESIDE = 10**7  # in buffers, such as the numbers of positions
+_MOST_NUMBERS_BESIDE = 10**7  # in buffers, such as position ids
 _TRIAL_LENGTH = 5  # no other dimension is likely to have this size
 # Kinds whose layers are known to be the blocks; tests compare their states with transformers'.
 KNOWN_KINDS = frozenset("bert albert electra roberta xlm-roberta distilbert".split())
@@ -51,7 +51,7 @@ class PretrainedEncoder(nn.Module):
         self.network = network
         kinds = getattr(network.config, "type_vocab_size", 0) or 0
         self._reads_types = kinds > 1
-        # Hooks of our own: those of transformers reach into the layers and prevent compilation.
+        # Our own hooks: those of transformers reach into the layers and prevent compilation.
         self.has_own_hooks = _has_plain_blocks(network, self._reads_types)
         if self.has_own_hooks:
             for block in self.blocks:
@@ -113,7 +113,7 @@ class PretrainedEncoder(nn.Module):
 
     @torch.no_grad()
     def _trial(self) -> tuple[Tensor, ...]:
-        """The states for a few tokens: an encoder of another kind is noticed at once."""
+        """The states for a few tokens: this detects unsuitable models early."""
         tokens = torch.ones(1, _TRIAL_LENGTH, dtype=torch.long)  # (1, T)
         kind = type(self.network).__name__
         was_training = self.network.training
@@ -131,7 +131,7 @@ class PretrainedEncoder(nn.Module):
         if len(states) < len(self.blocks) or len(shapes) > 1 or None in shapes:
             raise _not_an_encoder(kind, "has no states of one size for each layer and token")
         if states[-1].shape[:2] != tokens.shape:
-            raise _not_an_encoder(kind, "has not one state for each token")
+            raise _not_an_encoder(kind, "does not have one state for each token")
         return states
 
 
@@ -163,7 +163,7 @@ def _has_plain_blocks(network: Any, reads_types: bool) -> bool:
     """Whether the outputs of the blocks are the states of the layers that transformers returns.
 
     Not in DeBERTa-v2 with a convolution after the first layer, for example. A copy is compared:
-    asking a network for its states once installs hooks that prevent compilation.
+    requesting the states of a network installs hooks that prevent compilation.
     """
     if network.config.model_type in KNOWN_KINDS:
         return True
@@ -213,7 +213,7 @@ def _read_pretrained(
 
     folder, typed = encoder_folder(name), _config(json.loads(config), dropout)
     try:
-        # Weights that are missing are drawn: what follows must not depend on whether they were.
+        # Missing weights are drawn at random: later random numbers must not depend on that.
         with quiet(), torch.random.fork_rng(devices=[]):
             network, report = AutoModel.from_pretrained(
                 folder,
@@ -243,9 +243,9 @@ def build_encoder(config: dict[str, Any], dropout: float | None) -> PretrainedEn
 
 
 def shapes_of(config: dict[str, Any]) -> dict[str, torch.Size]:
-    """The shapes of a network's weights; ValueError for a configuration that is none.
+    """The shapes of a network's weights; ValueError for an invalid configuration.
 
-    It may be damaged and name any size: no memory is used.
+    It may be damaged and give any size, so no memory is allocated.
     """
     from transformers import AutoModel
 
@@ -257,7 +257,7 @@ def shapes_of(config: dict[str, Any]) -> dict[str, torch.Size]:
             raise ValueError(f"numbers of layers: {depths!r:.80}")
         with torch.device("meta"):  # shapes only
             network = make(typed, trust_remote_code=False)
-    except Exception as error:  # whatever a network does with damaged sizes
+    except Exception as error:  # networks raise anything for damaged sizes
         raise ValueError(str(error)) from None
     if sum(buffer.numel() for buffer in network.buffers()) > _MOST_NUMBERS_BESIDE:
         raise ValueError("a network with too many positions")
@@ -279,7 +279,7 @@ def _config(config: dict[str, Any], dropout: float | None) -> Any:
     kind = str(config.get("model_type"))
     if kind not in CONFIG_MAPPING:
         raise ReadletError(f"model.encoder: unknown kind {kind!r:.40}; give one of transformers")
-    if "auto_map" in config:  # code of its own
+    if "auto_map" in config:  # custom code
         config = {name: value for name, value in config.items() if name != "auto_map"}
     rates = {} if dropout is None else {n: dropout for n in _DROPOUTS if n in config}
     if dropout is not None and not rates:

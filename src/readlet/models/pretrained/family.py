@@ -21,10 +21,10 @@ from readlet.text.subwords import Layout, check_vocabulary
 
 
 class PretrainedFamily(TrainableFamily):
-    """What does not depend on the head."""
+    """The part that does not depend on the head."""
 
     trial_lengths: tuple[int, ...]
-    """Lengths in the trial of compiled layers; two, since one would be taken for a constant."""
+    """Lengths in the trial of compiled layers; two, since one would be compiled as a constant."""
 
     def check_recipe(self, recipe: Recipe) -> None:
         if recipe.training.track_softmax:
@@ -52,7 +52,7 @@ class PretrainedFamily(TrainableFamily):
         """The network to train, if every parameter of the mix over it can learn."""
         network, mix = self.network(recipe, config), _pretrained(recipe).model.mix
         if network.layers == 1 and compares_layers(mix, sides):
-            fault = f"{mix!r} weighs layers against each other, and this encoder has only one"
+            fault = f"{mix!r} weights several layers, and this encoder has only one"
             raise ReadletError(f"model.mix: {fault}; take 'last', or a deeper encoder")
         return network
 
@@ -90,7 +90,7 @@ class PretrainedFamily(TrainableFamily):
 def require_own_tokenizer(
     tokenizer: Tokenizer, layout: Layout, config: dict[str, Any], name: str
 ) -> None:
-    """Raise an error about a tokenizer that belongs to another network."""
+    """Reject a tokenizer that belongs to another network."""
     try:
         check_vocabulary(tokenizer, layout, config)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""The tokenizer of a pretrained encoder on disk, and the subwords that its ONNX model reads."""
+"""The tokenizer of a pretrained encoder on disk, and the inputs of its ONNX model."""
 
 from dataclasses import asdict, dataclass
 from pathlib import Path

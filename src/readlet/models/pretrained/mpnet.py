@@ -2,7 +2,7 @@
 
 MPNet adds a learned bias for each distance of two tokens to the attention scores. It is the same
 in all layers: it is joined with the padding mask once, and torch's fused attention takes both. So
-layers can be compiled, and a training step can become a CUDA graph, as those of BERT.
+layers can be compiled, and a training step can be captured as a CUDA graph, as with BERT.
 """
 
 from typing import Any
@@ -16,7 +16,7 @@ from transformers.models.mpnet.modeling_mpnet import MPNetEncoder, MPNetModel, M
 
 from readlet.nn.softmax import masked_bias
 
-# All but cuDNN's, which has no gradient of the bias.
+# All except cuDNN's, which has no gradient of the bias.
 _KERNELS = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
 
 

@@ -1,4 +1,4 @@
-"""What readers and classifiers on pretrained encoders share: files, learning rates, facts."""
+"""Shared by readers and classifiers on pretrained encoders: files, learning rates, model card."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -26,18 +26,18 @@ from readlet.storage.stored_files import (
     detached,
     in_precision,
     load_tensors,
-    refuse_non_finite,
+    require_finite,
     save_tensors,
 )
 from readlet.text.subwords import Layout
 
 _NETWORK = "encoder.network."  # the names of its weights begin with it
 _LARGEST = 127  # of eight bits
-_DIGITS = 16  # of a scale, so that a row that was read is written as it was
+_DIGITS = 16  # of a scale, so that reading and writing a row is lossless
 
 
 class StoredParts(NamedTuple):
-    """What is stored of a pretrained encoder with its head."""
+    """The stored parts of a pretrained encoder with its head."""
 
     tokenizer: Tokenizer
     layout: Layout
@@ -63,7 +63,7 @@ def _on_disk(weights: dict[str, torch.Tensor], stored: StoredAs) -> dict[str, to
 def slim_weights(module: nn.Module, stored: StoredAs) -> dict[str, torch.Tensor]:
     """Its weights, rounded as they are on disk."""
     weights = dict(module.state_dict())
-    half = in_half_precision(weights)  # refuses what is too large
+    half = in_half_precision(weights)  # rejects values that are too large
     return from_int8(to_int8(detached(weights))) if stored == "int8" else half
 
 
@@ -81,7 +81,7 @@ def load_parts(folder: Path) -> StoredParts:
         shapes = shapes_of(config)
     with damage_of(folder / WEIGHTS):
         weights = from_int8(load_tensors(folder / WEIGHTS))
-        refuse_non_finite(weights)
+        require_finite(weights)
         check_shapes(shapes, _of_network(weights))
     return StoredParts(tokenizer, layout, config, weights, more)
 
@@ -100,7 +100,7 @@ def layer_groups(
     top = len(blocks) + 1
 
     def factor(parameter: nn.Parameter) -> float:
-        # What is neither in a layer nor in the head lies below: the embeddings.
+        # Anything outside layers and head is below them: the embeddings.
         return float(settings.layer_decay ** (top - depth.get(id(parameter), 0)))
 
     return grouped(module, settings.weight_decay, factor)
@@ -147,7 +147,7 @@ def to_int8(weights: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
 
 
 def from_int8(stored: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """The weights in float32; tensors that are not in eight bits are returned as they are."""
+    """The weights in float32; tensors that are not in eight bits are returned unchanged."""
     scales = {name for name in stored if name.endswith(SCALE)}
     found = {name: tensor for name, tensor in stored.items() if name not in scales}
     for name in scales:

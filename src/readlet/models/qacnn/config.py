@@ -58,13 +58,13 @@ class QacnnNetwork(Section):
     character_dropout: Annotated[Share, OnlyInTraining] = 0.05
     """Dropout rate of characters."""
     language_dropout: Annotated[Share, OnlyInTraining] = 0.1
-    """Fraction of the words whose characters are read as of unknown language, in training."""
+    """Fraction of the words whose language is dropped in training."""
     last_survival: Annotated[float, Field(gt=0.0, le=1.0), OnlyInTraining] = 0.9
     """Stochastic depth: probability of keeping the last layer."""
 
 
 class QacnnConfig(SpanConfig):
-    """What a stored reader of this kind is built from; the rest is its vocabulary."""
+    """The settings of a stored reader of this kind; the rest is its vocabulary."""
 
     kind: Literal["qacnn"] = "qacnn"
     model: QacnnNetwork

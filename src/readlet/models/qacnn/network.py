@@ -86,7 +86,7 @@ def _character_layer(
 class QACNN(nn.Module):
     """Question and context share the encoder; the model encoder runs three times (M0, M1, M2).
 
-    With `null`, the first place of every context represents "no answer".
+    With `null`, the first position of every context represents "no answer".
     """
 
     def __init__(

@@ -42,7 +42,7 @@ class WordInputs(Inputs):
         def collate(shape: Shape, numbers: Ints, size: int) -> Arrays:
             arrays = word_arrays(rows, self.null, shape, numbers, size)
             last = max(arrays["context"].max(), arrays["question"].max())
-            # Without padding: an ONNX model has no favourite number of forms.
+            # Without padding: an ONNX model accepts any number of forms.
             return arrays | {"forms": arrays["forms"][: last + 1]} | tables
 
         languages = self.encoder.vocabulary.languages

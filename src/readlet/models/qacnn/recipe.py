@@ -24,7 +24,7 @@ class Words(Section):
 
     vectors: Annotated[tuple[FileName, ...], SourceFile] = ()
     """Files of word vectors (GloVe or fastText text format, also .gz); several are concatenated,
-    or put together if there are words.languages."""
+    or merged if there are words.languages."""
     max_words: Positive = 200_000
     """Maximum number of words with a frozen vector; the first ones in the files are kept."""
     trainable_words: Count = 5_000
@@ -34,12 +34,12 @@ class Words(Section):
     width: Size = 100
     """Embedding size of words when no vectors are given."""
     max_characters: Annotated[int, Field(ge=4, le=64)] = 16
-    """Maximum number of characters that are read of each word."""
+    """Maximum number of characters read of each word."""
     min_character_count: Positive = 5
     """Minimum count of a character in the training data; rarer ones are treated as unknown."""
     languages: Annotated[tuple[str, ...], AfterValidator(_checked_languages)] = ()
     """Languages that the reader distinguishes, as codes such as es: words are looked up, and texts
-    split, by language; empty: all texts are read alike."""
+    split, by language; empty: all texts are treated alike."""
 
 
 class QacnnModel(QacnnNetwork, Model):
@@ -73,7 +73,7 @@ class QacnnRecipe(Recipe):
 
     def without_effect_in_kind(self) -> list[tuple[str, str]]:
         found = gamma_without_effect(attention=self.attention, loss=self.loss)
-        if self.training.start:  # its network and its languages count
+        if self.training.start:  # its network and its languages decide
             return found
         model = self.model
         conditioned = model.language_characters != "none"

@@ -31,7 +31,7 @@ from readlet.storage.stored_files import (
     in_precision,
     load_tensors,
     read_json,
-    refuse_non_finite,
+    require_finite,
     save_tensors,
     write_json,
 )
@@ -75,7 +75,7 @@ class QacnnScorer(TorchScorer):
         return _OverTables(self.module, FormTables(rows))
 
     def scoring(self, rows: Rows) -> "_OverTables":
-        """The character vectors of every form are computed once, not at every place."""
+        """The character vectors of every form are computed once, not at every position."""
         over = self.over(rows).to(self.device)
         self.module.read_characters(over.tables)
         return over
@@ -175,7 +175,7 @@ class QacnnFamily(SpanFamily):
             known = Vocabulary.from_json(read_json(folder / _WORDS))
         with damage_of(folder / WEIGHTS):
             weights = load_tensors(folder / WEIGHTS)
-            refuse_non_finite(weights)
+            require_finite(weights)
             return scorer_of(settings, known, weights)
 
     def compile_ahead(self, recipe: Recipe, device: torch.device, start: Scorer | None) -> bool:
@@ -216,7 +216,7 @@ def scorer_of(
     """The model with these weights, which may be in half precision and without the zero rows.
 
     It computes in float32. Only the table of word vectors may stay in half precision: its rows are
-    converted at lookup, which costs nothing.
+    converted at lookup, at no cost.
     """
     frozen = weights[_VECTORS]  # (words, width)
     rows = vocabulary.trainable_rows
@@ -224,7 +224,7 @@ def scorer_of(
     if len(weights["embedding.trainable.weight"]) != rows or absent not in (0, rows):
         raise ValueError(f"{len(frozen)} words do not match {_WORDS}")
     frozen = pad(frozen, (0, 0, absent, 0))  # (rows + words, width)
-    _refuse_larger_network(settings.model, vocabulary, weights)
+    _reject_larger_network(settings.model, vocabulary, weights)
     model = _network(settings, frozen, vocabulary)
     model.load_state_dict(weights | {_VECTORS: frozen})
     vectors: Matrix = model.embedding.frozen.numpy()  # (rows + words, width), the same memory
@@ -237,7 +237,7 @@ def _network(settings: QacnnConfig, frozen: Tensor, known: Vocabulary) -> QACNN:
     return QACNN(settings, frozen, rows, characters, languages=languages, null=null)
 
 
-def _refuse_larger_network(
+def _reject_larger_network(
     sizes: QacnnNetwork, vocabulary: Vocabulary, weights: dict[str, Tensor]
 ) -> None:
     """Compare the settings with the weights before the network is built: it could be of any size.

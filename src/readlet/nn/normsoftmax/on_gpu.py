@@ -19,7 +19,7 @@ from readlet.nn.normsoftmax import kernels
 _WIDEST_HEAD, _WIDEST_HEAD_BF16 = 64, 128
 """Wider covariances do not fit into the shared memory of common GPUs next to a block of keys."""
 _PROGRAMS = 264
-"""Two for each multiprocessor of a large GPU: a few long heads are split into so many programs."""
+"""Two for each multiprocessor of a large GPU: a few long heads are split into this many."""
 _MAX_PARTS = 16
 """The parts of a head have to be summed, so there must not be too many."""
 
