@@ -26,7 +26,7 @@ from readlet.inference.reader import Reader
 from readlet.types import Example
 
 Values = NDArray[np.float64]
-STEPS = (0.0, 0.3, 0.5, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
+STEPS = (0.0, 0.3, 0.4, 0.5, 0.55, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95)
 LOST = (2.0, 4.0, 8.0)  # points of F1 of the questions with an answer
 
 

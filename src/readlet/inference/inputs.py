@@ -62,7 +62,7 @@ N_BEST = 5
 MAX_N_BEST = 10_000
 
 
-LEVELS = {"always": 0.0, "balanced": 0.7, "strict": 0.9}
+LEVELS = {"always": 0.0, "balanced": 0.5, "strict": 0.85}
 """Named levels of confidence, see docs/confidence.md. `balanced` is the default."""
 MinConfidence = float | Literal["always", "balanced", "strict"]
 
