@@ -220,10 +220,11 @@ def _fault(error: BaseException) -> str | None:
     if isinstance(error, ReadletError):
         return str(error)
     if isinstance(error, typer.TyperException):  # without a message, after it has printed the help
-        message, context = error.format_message().rstrip("."), getattr(error, "ctx", None)
+        message, context = error.format_message(), getattr(error, "ctx", None)
         if message.startswith("Usage: "):  # the help, where a subcommand is missing
             say(message)
             return ""
+        message = message.rstrip(".")
         return f"{message}; see {context.command_path} --help" if message and context else message
     if isinstance(error, OSError):
         if error.errno == errno.ENOSPC and error.filename is None:  # all files are named
