@@ -5,7 +5,7 @@
 The first folder is laid out as the hub's ONNX exports are: `config.json`, the tokenizer's files and
 `onnx/model.onnx`, in float32. Exporters rename and transpose the matrices of linear layers, but
 their nodes keep the path of the layer, from which the weights get their names back. The outputs of
-both models on the same tokens are compared at the end. Needs the extra `onnx`.
+both models on the same tokens are compared at the end. Needs the extra `train`.
 """
 
 import argparse

@@ -3,6 +3,8 @@
     python benchmarks/house.py             # counts; the limits are those of docs/design.md
     python benchmarks/house.py --list      # and the modules by name
     python benchmarks/house.py --installs  # and megabytes and seconds of both installs
+    python benchmarks/house.py --against OTHER/bin/python [--python LIGHT/bin/python]
+                                           # and the processor time of a cold `ask`, as a ratio
 
 A module is counted without `__init__.py`. "Imported" modules are loaded by a command, "entered"
 ones run a function of theirs. The exit code is 1 if a limit is passed.
@@ -11,6 +13,9 @@ ones run a function of theirs. The exit code is 1 if a limit is passed.
 import argparse
 import ast
 import json
+import os
+import resource
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -47,6 +52,7 @@ def is_importing(frame):
     return frame.f_globals["__name__"] != "__main__"
 threading.setprofile(look)
 sys.setprofile(look)
+os._exit = sys.exit
 try:
     runpy.run_module("readlet", run_name="__main__", alter_sys=True)
 except SystemExit as stop:
@@ -143,10 +149,31 @@ def installs() -> dict[str, float]:
     return found
 
 
+def processor_time(python: str, passage: Path) -> float:
+    """Seconds, of user and system, of a cold `ask` with one thread."""
+    command = [python, "-m", "readlet", "ask", "When was the kettle patented?", str(passage)]
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    subprocess.run(command, env=environment, check=True, capture_output=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def ratio(python: str, other: str, passage: Path) -> None:
+    """Both in turn, once more than is counted: the first run writes what Python compiles."""
+    times = [[processor_time(one, passage) for one in (python, other)] for _ in range(11)][1:]
+    for how in (min, statistics.median):
+        ours, theirs = map(how, zip(*times, strict=True))
+        name = f"cold ask, {how.__name__}"
+        print(f"{name:<28}{ours / theirs:>10.2f}   {ours:.3f} s instead of {theirs:.3f} s")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--list", action="store_true", help="name the modules")
     parser.add_argument("--installs", action="store_true", help="measure both installs")
+    parser.add_argument("--against", metavar="PYTHON", help="of another environment")
+    parser.add_argument("--python", default=sys.executable, help="of the one compared with it")
     given = parser.parse_args()
     paths, users = modules(), importers()
     sizes = {path: len(path.read_text("utf-8").splitlines()) for path in paths}
@@ -162,6 +189,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         passage = Path(folder) / "passage.txt"
         passage.write_text("The kettle was patented in 1891.")
+        if given.against:
+            ratio(given.python, given.against, passage)
         walks = {"ask": walk("ask", "When was the kettle patented?", str(passage))}
         small = [f"--set=training.{field}" for field in ("epochs=1", "evaluate_every=1")]
         walks["train"] = walk("train", "tiny", "--out", f"{folder}/run", *small)

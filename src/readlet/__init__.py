@@ -6,7 +6,7 @@ and `readlet.cluster.columns`.
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Never
 
 if TYPE_CHECKING:
     from readlet.augmentation.config import AugmentationConfig
@@ -80,7 +80,17 @@ _MODULES = {
 def __getattr__(name: str) -> Any:
     if name not in _MODULES:
         raise AttributeError(f"module 'readlet' has no attribute {name!r}")
-    return getattr(import_module(f"readlet.{_MODULES[name]}"), name)
+    from readlet.errors import MissingLibraryError
+
+    try:
+        return getattr(import_module(f"readlet.{_MODULES[name]}"), name)
+    except MissingLibraryError as error:
+        named = error.of(name)
+
+    def call(*_: Any, **__: Any) -> Never:
+        raise named
+
+    return call  # `from readlet import *` works without the extras; only to call it is an error
 
 
 def __dir__() -> list[str]:

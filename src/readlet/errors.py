@@ -59,6 +59,23 @@ def install_extra(extra: str) -> str:
 class MissingLibraryError(ReadletError):
     """A library of an extra is not installed; the message says how to install it."""
 
+    subject = ""  # what needs it, if that is not simply what the user called
+
+    def of(self, called: str) -> "MissingLibraryError":
+        """The same error about the command or function that was called, if it names no subject."""
+        return self if self.subject else _missing(called, f"{called}: {self}")
+
+
+def missing_library(extra: str, library: str | None, subject: str = "") -> MissingLibraryError:
+    fault = f"needs {library}, which is not installed; {install_extra(extra)}"
+    return _missing(subject, f"{subject}: {fault}" if subject else fault)
+
+
+def _missing(subject: str, message: str) -> MissingLibraryError:
+    error = MissingLibraryError(message)
+    error.subject = subject  # not a parameter, as above
+    return error
+
 
 @contextmanager
 def extra_needed(extra: str, subject: str = "") -> Iterator[None]:
@@ -66,9 +83,7 @@ def extra_needed(extra: str, subject: str = "") -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
-        place = f"{subject}: " if subject else ""
-        fault = f"{place}needs {error.name}, which is not installed"
-        raise MissingLibraryError(f"{fault}; {install_extra(extra)}") from None
+        raise missing_library(extra, error.name, subject) from None
 
 
 def warn_caller(message: str) -> None:

@@ -59,6 +59,15 @@ def test_version_and_help(readlet: Run) -> None:
         assert readlet(*words, "--help").code == 0
 
 
+@pytest.mark.parametrize("words", [[], ["data"], ["translators"]])
+def test_without_a_subcommand_the_help_is_shown(readlet: Run, words: list[str]) -> None:
+    done = readlet(*words)
+    assert done.code == 2
+    assert [line.split() for line in done.err.splitlines()] == [
+        line.split() for line in readlet(*words, "--help").out.splitlines()
+    ]
+
+
 ODD = "\x1b[31m \x07 \x9b2J \u202e \x7f \r"
 ROW = {
     "id": f"i{ODD}",

@@ -62,7 +62,7 @@ def test_unknown_split_or_name(folder: Path, name: str, fault: str) -> None:
 
 def test_without_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "datasets", None)  # makes the import fail
-    with pytest.raises(ReadletError, match=r"hub:x@y: needs `datasets`; .*pip install .*\[hub\]"):
+    with pytest.raises(ReadletError, match=r"hub:x@y: needs datasets, .*pip install .*\[hub\]"):
         list(read("hub:x@y"))
 
 

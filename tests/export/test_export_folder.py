@@ -119,7 +119,7 @@ def test_classifier_with_every_pooler(
     random_classifier: Path, tmp_path: Path, readlet: Make
 ) -> None:
     done = readlet(
-        *("export", random_classifier, "--onnx", "--int8", "--dev", "bundled:reviews-dev"),
+        *("export", random_classifier, "--int8", "--dev", "bundled:reviews-dev"),
         *("--out", tmp_path / "int8"),
     )
     assert done.code == 0, done.err
@@ -136,14 +136,14 @@ def test_classifier_with_every_pooler(
 
 def test_rounded_to_int8(small: tuple[Path, Path], tmp_path: Path, readlet: Make) -> None:
     folder, exported = small
-    refused = readlet("export", folder, "--onnx", "--int8", "--out", tmp_path / "out")
+    refused = readlet("export", folder, "--int8", "--out", tmp_path / "out")
     assert refused.code == 2
     assert refused.err == (
         "readlet: --int8: the cost of rounding must be measured; give data with --dev\n"
     )
     assert not (tmp_path / "out").exists()
     dev = ("--dev", "bundled:dev")
-    done = readlet("export", folder, "--onnx", "--int8", *dev, "--out", tmp_path / "out")
+    done = readlet("export", folder, "--int8", *dev, "--out", tmp_path / "out")
     assert done.code == 0, done.err
     lines = done.out.splitlines()
     assert [line.split(":")[0] for line in lines[-2:]] == ["change of EM", "change of F1"]
@@ -164,7 +164,7 @@ def test_other_scores_are_refused(
         return found | {"end": found["end"] + np.float32(1e-3)}
 
     monkeypatch.setattr(OnnxModel, "run", wrong)
-    done = readlet("export", small[0], "--onnx", "--out", tmp_path / "out")
+    done = readlet("export", small[0], "--out", tmp_path / "out")
     assert done.code == 2
     assert "differ from torch by 0.001" in done.err
     assert not (tmp_path / "out").exists()
@@ -178,10 +178,9 @@ def test_what_cannot_be_exported(small: tuple[Path, Path], tmp_path: Path, readl
         (line,) = done.err.splitlines()
         return str(line)
 
-    assert "is exported already" in fault(small[1], "--onnx")
-    assert "has no network to export" in fault("baseline", "--onnx")
-    assert "no reader there" in fault(tmp_path / "nowhere", "--onnx")
-    assert "give --onnx" in fault(small[0])
+    assert "is exported already" in fault(small[1])
+    assert "has no network to export" in fault("baseline")
+    assert "no reader there" in fault(tmp_path / "nowhere")
     slim = readlet("slim", small[1], "--out", tmp_path / "out")
     assert "cannot be slimmed" in slim.err
 

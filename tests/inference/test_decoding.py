@@ -1,6 +1,7 @@
 """Decoding: exact, without duplicates; the windows of a passage are joined."""
 
 import math
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice, pairwise
@@ -509,3 +510,13 @@ def test_log_sums_over_allowed_places_only() -> None:
     found = log_sums(scores, allowed)
     assert found[:2] == pytest.approx([math.log(math.e + math.e**2), 500.0])
     assert found[2] == -math.inf
+
+
+def test_candidates_have_letters_or_digits() -> None:
+    context = "Yes . - 5 % ; ( a ) ?!"
+    places = np.array(word_spans(context), np.int32)  # (P, 2)
+    same, allowed = np.zeros(len(places), np.float32), np.ones(len(places), np.bool_)
+    spans = best_spans(same, same, allowed, places, context, max_places=3, n=99)
+    texts = [context[span.start : span.end] for span in spans]
+    assert len(texts) >= 3
+    assert all(re.search(r"\w", text) for text in texts)

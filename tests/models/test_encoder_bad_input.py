@@ -234,7 +234,7 @@ def test_a_name_in_the_cache_of_the_hub(
 def test_the_extra_is_named(refused: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pretrained, "_MINILM_PACKAGE", "no_such_package")
     line = refused("minilm")
-    assert line.startswith("minilm: this encoder is not installed; ")
+    assert line.startswith("minilm: needs no_such_package, ")
     assert "minilm]" in line
 
 

@@ -8,7 +8,14 @@ import pytest
 
 from readlet.text.labels import Labels
 from readlet.text.pretrained import load_config, load_tokenizer
-from readlet.text.subwords import LONG_TEXT, SentenceEncoder, SentenceRows, layout_of, layout_of_one
+from readlet.text.subwords import (
+    LONG_TEXT,
+    SentenceEncoder,
+    SentenceRows,
+    layout_of,
+    layout_of_one,
+    plain_tokenizer,
+)
 from readlet.text.tensors import sentence_batches
 from readlet.types import Sentence
 
@@ -20,9 +27,8 @@ TEXTS = ["The lamp at Cape Wick was lit.", "  Old. ", "A bridge, built in 1904 b
 def encoder(folder: Path, *, pairs: bool, max_length: int = 64) -> SentenceEncoder:
     tokenizer, config = load_tokenizer(str(folder)), load_config(str(folder))
     layout = layout_of(tokenizer) if pairs else layout_of_one(tokenizer)
-    return SentenceEncoder(
-        tokenizer.backend_tokenizer, layout, config, LABELS, max_length, pairs=pairs
-    )
+    plain = plain_tokenizer(tokenizer.backend_tokenizer.to_str())
+    return SentenceEncoder(plain, layout, config, LABELS, max_length, pairs=pairs)
 
 
 @pytest.mark.parametrize("kind", KINDS)

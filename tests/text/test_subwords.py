@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from readlet.text.pretrained import load_config, load_tokenizer
 from readlet.text.rows import LONG_QUESTION, NO_LABEL, Windows
-from readlet.text.subwords import SubwordEncoder, SubwordRows, layout_of, trimmed
+from readlet.text.subwords import SubwordEncoder, SubwordRows, layout_of, plain_tokenizer, trimmed
 from readlet.text.tensors import SubwordBatch, subword_batches
 from readlet.types import Example, Span
 
@@ -51,7 +51,8 @@ def encoder(tiny_encoder: Callable[..., Path]) -> Make:
         tokenizer, config = made[kind]
         config = config | {"max_position_embeddings": 10_000}
         layout = layout_of(tokenizer)
-        return SubwordEncoder(tokenizer.backend_tokenizer, layout, windows, config)
+        plain = plain_tokenizer(tokenizer.backend_tokenizer.to_str())
+        return SubwordEncoder(plain, layout, windows, config)
 
     return make
 
@@ -185,7 +186,8 @@ def test_stored_truncation_and_padding_are_ignored(tiny_encoder: Callable[..., P
     tokenizer.backend_tokenizer.enable_truncation(8)
     tokenizer.backend_tokenizer.enable_padding(length=8)
     layout = layout_of(tokenizer)
-    made = SubwordEncoder(tokenizer.backend_tokenizer, layout, WIDE, load_config(name))
+    plain = plain_tokenizer(tokenizer.backend_tokenizer.to_str())
+    made = SubwordEncoder(plain, layout, WIDE, load_config(name))
     rows = made.encode([Example("1", "Who?", "a b c d e f g h i j k l"), Example("2", "W", "a")])
     assert rows.row_window[:, 1].tolist() == [12, 1]
 
@@ -253,7 +255,8 @@ def test_batches_are_no_longer_than_the_encoder_reads(tiny_encoder: Callable[...
     name = str(tiny_encoder("bert"))
     tokenizer, config = load_tokenizer(name), load_config(name) | {"max_position_embeddings": 125}
     windows = Windows(100, 10, 22)
-    made = SubwordEncoder(tokenizer.backend_tokenizer, layout_of(tokenizer), windows, config)
+    plain = plain_tokenizer(tokenizer.backend_tokenizer.to_str())
+    made = SubwordEncoder(plain, layout_of(tokenizer), windows, config)
     assert made.longest == 125
     rows = made.encode([Example("1", "Who? " * 30, "Ada lit it. " * 60)])
     assert {batch.tokens.shape[1] for batch in batches_of(made, rows)} <= {64, 96, 125}

@@ -16,7 +16,14 @@ from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from readlet import __version__
 from readlet.console import INTERRUPTED, discard_output, one_line, say, was_interrupted
-from readlet.errors import ReadletError, disk_fault, install_extra, is_out_of_memory, memory_fault
+from readlet.errors import (
+    MissingLibraryError,
+    ReadletError,
+    disk_fault,
+    is_out_of_memory,
+    memory_fault,
+    missing_library,
+)
 
 _GRACE = 10.0  # seconds; the launcher stops all processes as soon as one of them has failed
 _OF_TRAINING = ("torch", "transformers", "accelerate", "scipy")
@@ -206,13 +213,19 @@ def _fault(error: BaseException) -> str | None:
     """The message for the user; None if it is a bug."""
     if is_out_of_memory(error):
         return f"{memory_fault(error)}; free some, or give less text at once"
+    if isinstance(error, ModuleNotFoundError) and error.name in _OF_TRAINING:
+        error = missing_library("train", error.name)
+    if isinstance(error, MissingLibraryError):
+        return str(error.of(sys.argv[1]))
     if isinstance(error, ReadletError):
         return str(error)
     if isinstance(error, typer.TyperException):  # without a message, after it has printed the help
-        message, context = error.format_message().rstrip("."), getattr(error, "ctx", None)
+        message, context = error.format_message(), getattr(error, "ctx", None)
+        if message.startswith("Usage: "):  # the help, where a subcommand is missing
+            say(message)
+            return ""
+        message = message.rstrip(".")
         return f"{message}; see {context.command_path} --help" if message and context else message
-    if isinstance(error, ModuleNotFoundError) and error.name in _OF_TRAINING:
-        return f"needs {error.name}, which is not installed; {install_extra('train')}"
     if isinstance(error, OSError):
         if error.errno == errno.ENOSPC and error.filename is None:  # all files are named
             error.filename = "standard output"

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from readlet.console import console, highlighted, one_line
 from readlet.inference.inputs import N_BEST, AnswerOptions
-from readlet.inference.places import place_of
+from readlet.text.passages import place_of
 from readlet.types import Candidate, Prediction
 
 if TYPE_CHECKING:

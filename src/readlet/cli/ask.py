@@ -22,7 +22,7 @@ from readlet.cli.options import (
 )
 from readlet.console import FEW, console, forget_interrupt, print_json, say
 from readlet.errors import ReadletError, bad_input
-from readlet.inference.inputs import MAX_PASSAGES, AnswerOptions
+from readlet.inference.inputs import MAX_PASSAGES, MOST_OF_PASSAGE, AnswerOptions
 
 if TYPE_CHECKING:
     from readlet.inference.document_files import DocumentFiles
@@ -121,7 +121,6 @@ def _asked(
         read_document,
         read_documents,
     )
-    from readlet.inference.documents import MOST_OF_PASSAGE, Documents
     from readlet.inference.reader import load_reader
 
     if is_one_document(paths):
@@ -131,10 +130,14 @@ def _asked(
             say(f"readlet: {name}: read as {document.guessed_encoding}; --encoding names another")
         if len(document.text) <= MOST_OF_PASSAGE:
             return OnePassage(load_reader(reader, device=device), name, document, options)
+        from readlet.inference.documents import Documents
+
         documents = Documents({name: document})
         return ManyDocuments(load_reader(reader, device=device), documents, read, options)
     files = read_documents(paths, encoding)
     _report_skipped(files)
+    from readlet.inference.documents import Documents
+
     loaded = load_reader(reader, device=device)
     documents = Documents(files.documents)
     if not documents.pieces:

@@ -13,7 +13,6 @@ def export(
         str, typer.Argument(help="Folder of the reader or classifier, or `bundled`.")
     ],
     out: Annotated[Path, typer.Option(help="Folder of the exported model.")],
-    onnx: Annotated[bool, typer.Option("--onnx", help="Export to ONNX.")] = False,
     int8: Annotated[
         bool, typer.Option("--int8", help="Round its matrices to 8 bits: a smaller file.")
     ] = False,
@@ -27,10 +26,6 @@ def export(
     It loads faster. Its scores are first compared with those of torch. All commands accept its
     folder.
     """
-    from readlet.errors import ReadletError
-
-    if not onnx:
-        raise ReadletError("no format to export to; give --onnx")
     from readlet.export.export_folder import export_folder
 
     made = export_folder(reader, out, int8=int8, dev=dev)

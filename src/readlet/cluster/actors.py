@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeVar
 
-from readlet.errors import ReadletError, install_extra
+from readlet.errors import ReadletError, extra_needed
 from readlet.processes import CORES
 
 Item = TypeVar("Item")
@@ -170,10 +170,8 @@ def connected(address: str) -> Iterator[Any]:
     settings.
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    try:
+    with extra_needed("cluster", "--ray"):
         import ray
-    except ImportError:
-        raise ReadletError(f"--ray: needs Ray; {install_extra('cluster')}") from None
     if ray.is_initialized():
         yield ray
         return

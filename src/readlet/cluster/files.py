@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
-from readlet.errors import ReadletError, bad_input, install_extra
+from readlet.errors import bad_input, extra_needed
 
 DATA_SUFFIXES = (".json", ".jsonl", ".csv", ".tsv", ".parquet")
 _WILDCARDS = frozenset("*?[")
@@ -97,10 +97,8 @@ def _absolute(name: str) -> str:
 
 def file_system(url: str) -> tuple[Any, str]:
     """The file system of a URL, and the path there."""
-    try:
+    with extra_needed("cluster", url):
         import fsspec
-    except ImportError:
-        raise ReadletError(f"{url}: needs fsspec; {install_extra('cluster')}") from None
     try:
         system, path = fsspec.core.url_to_fs(url)
     except (ImportError, ValueError) as error:  # a library is missing, or the protocol is unknown

@@ -44,7 +44,7 @@ from readlet.data.tables import (
     read_parquet,
     unnamed_task,
 )
-from readlet.errors import InputError, ReadletError, bad_input, install_extra
+from readlet.errors import InputError, ReadletError, bad_input, extra_needed
 from readlet.storage.files import open_bytes, text_chunks
 from readlet.text.labels import place_of
 from readlet.types import NO_OFFSET, Example, Sentence, Span
@@ -124,10 +124,8 @@ def _is_json_list(head: str, columns: Columns) -> bool:
 
 def _hub_rows(source: str) -> Iterator[Row]:
     """Stream a dataset from the hub or a local folder, without loading it into memory."""
-    try:
+    with extra_needed("hub", source):
         import datasets
-    except ImportError:
-        raise ReadletError(f"{source}: needs `datasets`; {install_extra('hub')}") from None
     name, _, split = source.removeprefix(PREFIX).partition("@")
     if not name:
         raise bad_input(source, "", "no name of a dataset", "write hub:NAME@SPLIT")

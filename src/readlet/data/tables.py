@@ -17,7 +17,7 @@ from typing import Any, Literal, TextIO, TypeVar
 
 from readlet.data.columns import Columns, OnFault, known_names
 from readlet.data.rows import Row, RowReader, span_records
-from readlet.errors import InputError, ReadletError, bad_input, install_extra
+from readlet.errors import InputError, ReadletError, bad_input, extra_needed
 from readlet.storage.files import MAX_PIECE, atomic_bytes, open_bytes, text_lines
 from readlet.types import Example, Sentence, Span
 
@@ -239,11 +239,8 @@ def _stored(value: str | bool | tuple[Span, ...] | None) -> Any:
 
 
 def require_pyarrow(path: Path) -> None:
-    try:
+    with extra_needed("parquet", str(path)):
         import pyarrow  # noqa: F401
-    except ImportError:
-        remedy = install_extra("parquet")
-        raise bad_input(path, "", "Parquet needs pyarrow", remedy) from None
 
 
 GlueTask = Literal["cola", "sst2", "mrpc"]

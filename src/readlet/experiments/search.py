@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from readlet.errors import FailedTrainingError, ReadletError, bad_input, install_extra
+from readlet.errors import FailedTrainingError, ReadletError, bad_input, extra_needed
 from readlet.experiments.grid import Grid, Run, resolve_files, run_key
 from readlet.experiments.runner import Runner
 from readlet.experiments.spec import Range, Search
@@ -253,8 +253,6 @@ def _write_best(study: "Study", grid: Grid, settings: Search, out: Path) -> Sear
 
 
 def _optuna() -> Any:
-    try:
+    with extra_needed("search", "search"):
         import optuna
-    except ImportError:
-        raise ReadletError(f"search: Optuna is missing; {install_extra('search')}") from None
     return optuna

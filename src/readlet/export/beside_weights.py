@@ -31,7 +31,7 @@ def add_onnx_model(folder: Path) -> float:
     network = network_of(scorer)
     if network is None or not isinstance(scorer, EncoderScorer):
         fault = f"a reader of kind {reader.kind!r} has no such ONNX model"
-        raise bad_input(folder, "", fault, "use `readlet export --onnx`")
+        raise bad_input(folder, "", fault, "use `readlet export`")
     weights = folder / WEIGHTS
     state = {name: weight.numpy() for name, weight in scorer.module.state_dict().items()}
     with tempfile.TemporaryDirectory() as drafts:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, cast
 import torch
 from torch import Tensor, nn
 
-from readlet.errors import bad_input, install_extra
+from readlet.errors import bad_input, extra_needed
 from readlet.export.operations import modernise
 from readlet.export.plain_networks import plain_qacnn, with_plain_attention
 from readlet.models.classifier.scorer import ClassifierScorer
@@ -122,13 +122,9 @@ def _given_spans(found: SpanLogits) -> tuple[Tensor, ...]:
 
 
 def require_onnx(name: str) -> None:
-    """Raise an error if the libraries of the extra are missing, before any work."""
-    try:
+    """Raise an error if the library is missing, before any work."""
+    with extra_needed("train", name):
         import onnx  # noqa: F401
-        import onnxruntime  # noqa: F401
-    except ImportError as error:
-        fault = f"to export it, {error.name} must be installed"
-        raise bad_input(name, "", fault, install_extra("onnx")) from None
 
 
 def trace(

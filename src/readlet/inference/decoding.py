@@ -267,6 +267,9 @@ def _answers(
         beyond = np.full(scores.shape[1] - 1, -1)  # (K - 1,)
         reached = sliding_window_view(np.concatenate([parts, beyond]), scores.shape[1])  # (L, K)
         scores[reached != parts[:, None]] = NOTHING
+        least, stops = marks.least_end(places), places[: len(scores), 1]  # (L,) each
+        reached = sliding_window_view(np.concatenate([stops, beyond]), scores.shape[1])  # (L, K)
+        scores[reached < least[: len(scores), None]] = NOTHING
         if (scores > NOTHING).any():
             return scores
     return _band(start, end, allowed, allowed, max_places)

@@ -16,7 +16,6 @@ from readlet.console import track
 from readlet.errors import EncodingError, ReadletError, bad_input, shortened
 from readlet.inference.document_index import DocumentIndex
 from readlet.inference.document_text import DocumentText, Part, loaded, markdown_text
-from readlet.inference.html_text import declared_encoding, html_parts
 from readlet.processes import Job
 from readlet.storage.files import (
     check_encoding,
@@ -86,6 +85,8 @@ def read_bytes(
             encoded = shown.encode("utf-8", "replace")
             found = _of_parts(_read_apart(kind, encoded, source, seconds, job), kind)
         else:
+            from readlet.inference.html_text import html_parts
+
             found = DocumentText.of(html_parts(shown), "\n")
         found = replace(found, guessed_encoding=guessed)
     if not found.text.strip():
@@ -105,7 +106,11 @@ def _decoded(
     is_wide = encoding_of(data, encoding or "").startswith(("utf-16", "utf-32"))
     if b"\0" in data and not is_wide and not likely_utf16(data):
         raise bad_input(source, "", "is not text", f"give a file of {', '.join(KINDS)}")
-    declared = declared_encoding(data) if kind == "html" and not is_utf8(data) else ""
+    declared = ""
+    if kind == "html" and not is_utf8(data):
+        from readlet.inference.html_text import declared_encoding
+
+        declared = declared_encoding(data)
     try:
         chunks = decoded_chunks(io.BytesIO(data), source, encoding, declared=declared)
         return "".join(chunks), ""

@@ -20,9 +20,6 @@ from readlet.types import Candidate, Example, Prediction
 
 Key = int | str
 Passages = Sequence[str] | Mapping[str, str] | Mapping[str, DocumentText]
-MOST_OF_PASSAGE = 50_000
-"""Characters of a text that a reader reads as a whole: a minute's work. A longer one is asked as a
-document, by its most relevant pieces."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,12 +21,11 @@ _REQUIRED, _OPTIONAL = ("calibration.json", "metrics.json"), ("NOTICE.md", "READ
 _REMEDY = "check its spelling and the network, or give the path of a folder"
 
 
-def is_hub_name(name: str | Path) -> bool:
-    """Whether a name must be that of a model on the hub: there is no such folder here."""
-    text = str(name)
-    if not isinstance(name, str) or _NAME.fullmatch(text) is None or text.endswith(_DATA):
+def is_hub_name(name: str) -> bool:
+    """Whether a name can only be that of a model of the hub: there is no such folder here."""
+    if _NAME.fullmatch(name) is None or name.endswith(_DATA):
         return False
-    return not Path(text).exists() and not Path(text.partition("/")[0]).is_dir()
+    return not Path(name).exists() and not Path(name.partition("/")[0]).is_dir()
 
 
 @cache  # one commit for everything that a process reads

@@ -162,6 +162,9 @@ Readers that distinguish languages also read "language", that of the context, an
 "question_language"; what is missing is guessed.
 """
 
+MOST_OF_PASSAGE = 50_000
+"""Characters of a text that a reader reads as a whole: a minute's work. A longer one is asked as a
+document, by its most relevant pieces."""
 MAX_PASSAGES = 10
 """The default number of pieces of documents that are read for a question.
 

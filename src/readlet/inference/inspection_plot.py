@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from readlet.console import one_line
-from readlet.errors import ReadletError, bad_input, install_extra
+from readlet.errors import bad_input, extra_needed
 from readlet.inference.inspection import Inspection
 from readlet.models.family import Floats, LayerView
 from readlet.storage.files import atomic_bytes
@@ -33,11 +33,8 @@ def check_picture(path: Path, inputs: Iterable[Path], *, overwrite: bool) -> Non
     check_file(path, inputs, overwrite=overwrite)
     if path.suffix.lower() not in SUFFIXES:
         raise bad_input(path, "", "not a type of picture", f"end it in {' or '.join(SUFFIXES)}")
-    try:
+    with extra_needed("plots", "--save"):
         import matplotlib.figure  # noqa: F401
-    except ImportError:
-        fault = "--save: matplotlib is missing"
-        raise ReadletError(f"{fault}; {install_extra('plots')}") from None
 
 
 def save_picture(inspection: Inspection, path: Path) -> None:

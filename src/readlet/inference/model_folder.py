@@ -18,7 +18,6 @@ from typing import Any
 from readlet.bundled import bundled_reader
 from readlet.console import say
 from readlet.errors import bad_input
-from readlet.inference.hub import downloaded, is_hub_name
 from readlet.storage.files import locked_folder
 from readlet.storage.overwrite import make_folder, others
 from readlet.storage.stored_files import own_json, read_json, stored_file, write_json
@@ -159,8 +158,12 @@ BUNDLED, BASELINE = "bundled", "baseline"
 
 def reader_folder(name: str | Path) -> Path:
     """The folder of a reader, of the `bundled` one, or of one of the hub, downloaded once."""
+    if isinstance(name, Path):
+        return name
     if name != BUNDLED:
-        return downloaded(str(name)) if is_hub_name(name) else Path(name)
+        from readlet.inference.hub import downloaded, is_hub_name
+
+        return downloaded(name) if is_hub_name(name) else Path(name)
     folder = bundled_reader()
     if folder is None:
         fault = "this copy of Readlet has no bundled reader"

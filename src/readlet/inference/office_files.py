@@ -18,7 +18,7 @@ from email.policy import default
 from itertools import islice
 from typing import Any
 
-from readlet.errors import ReadletError, install_extra
+from readlet.errors import ReadletError, extra_needed
 from readlet.inference.document_text import Part, dumped, heading_label
 from readlet.inference.html_text import html_text
 from readlet.processes import write_text
@@ -33,11 +33,9 @@ _TOO_LARGE = "the unpacked file is too large; split it, or save it as plain text
 def docx_parts(data: bytes) -> Iterator[Part]:
     """Paragraphs under their headings, and the rows of tables."""
     _check_archive(data)
-    try:
+    with extra_needed("documents"):
         from docx import Document
-    except ModuleNotFoundError:
-        raise _missing("Word documents", "python-docx") from None
-    from docx.table import Table
+        from docx.table import Table
 
     label, lines = "", list[str]()
     for block in Document(io.BytesIO(data)).iter_inner_content():
@@ -58,10 +56,8 @@ def docx_parts(data: bytes) -> Iterator[Part]:
 def xlsx_parts(data: bytes) -> Iterator[Part]:
     """The rows of all sheets; formulas as the values that were stored with them."""
     _check_archive(data)
-    try:
+    with extra_needed("documents"):
         from openpyxl import load_workbook
-    except ModuleNotFoundError:
-        raise _missing("Excel files", "openpyxl") from None
     book = load_workbook(io.BytesIO(data), read_only=True, data_only=True)
     for sheet in book.worksheets:
         rows = (map(_shown, islice(row, _MOST_CELLS)) for row in sheet.iter_rows(values_only=True))
@@ -141,10 +137,6 @@ def _check_archive(data: bytes) -> None:
         members = archive.infolist()
     if len(members) > _MOST_MEMBERS or sum(one.file_size for one in members) > _MOST_UNPACKED:
         raise ReadletError(_TOO_LARGE)
-
-
-def _missing(what: str, library: str) -> ReadletError:
-    return ReadletError(f"{what} need {library}; {install_extra('documents')}")
 
 
 _KINDS = {"docx": docx_parts, "xlsx": xlsx_parts, "csv": csv_parts, "eml": eml_parts}

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from readlet.errors import ReadletError, install_extra
+from readlet.errors import ReadletError, extra_needed
 from readlet.inference.document_text import Part, dumped
 from readlet.processes import write_text
 
@@ -32,11 +32,9 @@ def pdf_parts(data: bytes) -> list[Part]:
 
 
 def _pages(data: bytes) -> list[str]:
-    try:
+    with extra_needed("documents"):
         from pypdf import PasswordType, PdfReader, overwrite_configuration
         from pypdf.errors import DependencyError, LimitReachedError, PyPdfError
-    except ModuleNotFoundError:
-        raise ReadletError(f"PDF files need pypdf; {install_extra('documents')}") from None
     limits: dict[str, Any] = {
         f"{name}_maximum_output_length": _MOST
         for name in ("zlib", "lzw", "run_length", "jbig2", "array_based_stream")

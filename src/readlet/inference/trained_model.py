@@ -46,9 +46,12 @@ def chosen_device(device: str) -> str:
 def prefers_onnx(device: str) -> bool:
     """Whether to use the ONNX model beside the weights: on a CPU it is faster.
 
-    Decided before torch is imported, since that takes longer than an answer.
+    Decided before torch is imported, since that takes longer than an answer. If the CPU is named,
+    torch computes where it is installed.
     """
-    return device == AUTO and (find_spec("torch") is None or not _may_have_gpu())
+    if find_spec("torch") is None:
+        return device in (AUTO, "cpu")
+    return device == AUTO and not _may_have_gpu()
 
 
 def _may_have_gpu() -> bool:

@@ -18,10 +18,10 @@ from readlet.inference.inputs import (
     Asked,
     as_examples,
 )
-from readlet.inference.places import place_of
 from readlet.serve.limits import Limits
 from readlet.serve.messages import AskResponse, LocatedCandidate
 from readlet.serve.registry import Question, ServedReader
+from readlet.text.passages import place_of
 from readlet.types import Candidate, Prediction
 
 

@@ -7,7 +7,6 @@ tables.
 
 import json
 import stat
-import tomllib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
@@ -125,6 +124,8 @@ def read_toml(source: str, shipped: dict[str, Traversable], what: str) -> dict[s
     else:
         remedy = nearest(source, shipped, "give a TOML file or one of")
         raise bad_input(source, "", f"no such {what}", remedy)
+    import tomllib  # few commands read any
+
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

@@ -1,14 +1,14 @@
 """The parts of a passage: words, sentences, lines, paragraphs, cells of tables.
 
-An answer consists of whole words of one part: "EUR 1,140" is one, but neither "EU" nor two cells
-of a table.
+An answer is made of whole words of one part, at least one of them with a letter or digit. So
+"EUR 1,140" is one, and neither "EU" nor "." nor two cells of a table are.
 """
 
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ _MOST = 600  # on each side of a span; anything longer is not a sentence, but a 
 _SENTENCE_ENDS = re.compile(r"[.!?…]['\"”’»)\]]*\s+|[。！？]")
 # Punctuation that no answer begins or ends with; others, such as - or %, may belong to it.
 _NOT_FIRST, _NOT_LAST = frozenset(",;:!?)]}"), frozenset(",;:([{")
+_NAMED = re.compile(r"[^\W_]")
 
 Places = NDArray[np.int32]
 Numbers = NDArray[np.int64]
@@ -34,6 +35,7 @@ class Outline:
 
     starts: Numbers  # of words
     ends: Numbers
+    named: Numbers  # the ends of those with a letter or digit
     parts: Numbers  # where a part begins, except for the first one
 
     def may_begin(self, places: Places) -> NDArray[np.bool_]:
@@ -43,6 +45,11 @@ class Outline:
     def may_end(self, places: Places) -> NDArray[np.bool_]:
         """Which of these positions, (P, 2), end with a word: (P,)."""
         return _are_in(places[:, 1], self.ends)
+
+    def least_end(self, places: Places) -> Numbers:
+        """Where the first word with a letter or digit ends, counted from each place: (P,)."""
+        ends = np.append(self.named, np.iinfo(np.int64).max)
+        return ends[np.searchsorted(self.named, places[:, 0], side="right")]
 
     def part_of(self, places: Places) -> Numbers:
         """The part number of each position in the passage: (P,)."""
@@ -63,6 +70,7 @@ def outline(text: str) -> Outline:
     return Outline(
         _numbers(start for start, _ in words if text[start] not in _NOT_FIRST),
         _numbers(end for _, end in words if text[end - 1] not in _NOT_LAST),
+        _numbers(end for start, end in words if _NAMED.search(text, start, end)),
         _numbers(at for at, _ in _parts(text)),
     )
 
@@ -97,3 +105,16 @@ def sentence_span(text: str, start: int, end: int) -> tuple[int, int]:
     last = min((at for at in ends if at >= end), default=last)
     shown = text[first:last]
     return last - len(shown.lstrip()), first + len(shown.rstrip())
+
+
+class Place(NamedTuple):
+    """Where a span stands, for people."""
+
+    line: int  # from 1
+    sentence: str
+    start: int  # of the sentence
+
+
+def place_of(text: str, start: int, end: int) -> Place:
+    first, last = sentence_span(text, start, end)
+    return Place(text.count("\n", 0, start) + 1, text[first:last], first)

@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from readlet.errors import bad_input, install_extra
+from readlet.errors import bad_input, install_extra, missing_library
 
 MINILM = "minilm"
 """all-MiniLM-L6-v2, 22.7 million parameters, from a package: it needs no hub."""
@@ -32,7 +32,7 @@ def encoder_folder(name: str) -> Path:
     if name == MINILM:
         found = importlib.util.find_spec(_MINILM_PACKAGE)
         if found is None or found.origin is None:
-            raise bad_input(name, "", "this encoder is not installed", install_extra(MINILM))
+            raise missing_library(MINILM, _MINILM_PACKAGE, name)
         return Path(found.origin).parent / "model"
     folder = Path(name).expanduser()
     if folder.is_dir():

@@ -7,7 +7,7 @@ Rows store only the positions of the texts; batches assemble them.
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import regex
@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from readlet.errors import ReadletError
-from readlet.text.labels import Labels
 from readlet.text.rows import (
     LONG_QUESTION,
     AnyRows,
@@ -28,6 +27,9 @@ from readlet.text.rows import (
     ints,
 )
 from readlet.types import Example, Sentence
+
+if TYPE_CHECKING:
+    from readlet.text.labels import Labels
 
 # Texts and characters: enough for all cores. They bound the memory of the tokenizer's results.
 _AT_ONCE, _CHARACTERS_AT_ONCE = 4096, 4_000_000
@@ -56,7 +58,7 @@ class Layout(NamedTuple):
 def layout_of(tokenizer: Any) -> Layout:
     """How a tokenizer of transformers joins two texts, found by joining two."""
     cls, padding = tokenizer.cls_token_id, tokenizer.pad_token_id
-    joined = plain_tokenizer(tokenizer.backend_tokenizer).encode("a", "a")
+    joined = plain_tokenizer(tokenizer.backend_tokenizer.to_str()).encode("a", "a")
     sides = joined.sequence_ids
     if 0 not in sides or 1 not in sides:
         raise ReadletError("the tokenizer does not join two texts; take that of another encoder")
@@ -82,7 +84,7 @@ def layout_of(tokenizer: Any) -> Layout:
 def layout_of_one(tokenizer: Any) -> Layout:
     """The special tokens of a tokenizer around a single text: the second text is empty."""
     pair = layout_of(tokenizer)
-    alone = plain_tokenizer(tokenizer.backend_tokenizer).encode("a")
+    alone = plain_tokenizer(tokenizer.backend_tokenizer.to_str()).encode("a")
     inside = [place for place, side in enumerate(alone.sequence_ids) if side == 0]
     end = inside[-1] + 1
     ending = alone.type_ids[-1]
@@ -94,16 +96,16 @@ def layout_of_one(tokenizer: Any) -> Layout:
     )
 
 
-def plain_tokenizer(tokenizer: Tokenizer) -> Tokenizer:
-    """A copy without truncation and padding, which many stored tokenizers have.
+def plain_tokenizer(stored: str) -> Tokenizer:
+    """A tokenizer from its JSON, without truncation and padding, which many have.
 
     The name of a special token in a text, such as [SEP], is text.
     """
-    copy = Tokenizer.from_str(tokenizer.to_str())
-    copy.no_truncation()
-    copy.no_padding()
-    copy.encode_special_tokens = True
-    return copy
+    tokenizer = Tokenizer.from_str(stored)
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    tokenizer.encode_special_tokens = True
+    return tokenizer
 
 
 @dataclass(kw_only=True)
@@ -120,7 +122,7 @@ class SubwordEncoder:
     def __init__(
         self, tokenizer: Tokenizer, layout: Layout, windows: Windows, config: dict[str, Any]
     ) -> None:
-        self.tokenizer = plain_tokenizer(tokenizer)
+        self.tokenizer = tokenizer  # a plain one
         self.layout = layout
         self.windows = windows
         self.config = config  # of the network that the tokenizer belongs to
@@ -163,7 +165,7 @@ class SubwordEncoder:
     @classmethod
     def from_stored(cls, stored: Stored, windows: Windows) -> "SubwordEncoder":
         _, content = stored
-        tokenizer = Tokenizer.from_str(content["tokenizer"])
+        tokenizer = plain_tokenizer(content["tokenizer"])
         return cls(tokenizer, layout_from(content["layout"]), windows, content["config"])
 
     def _contexts(self, texts: list[str]) -> "_Contexts":
@@ -231,12 +233,12 @@ class SentenceEncoder:
         tokenizer: Tokenizer,
         layout: Layout,
         config: dict[str, Any],
-        labels: Labels,
+        labels: "Labels",
         max_length: int,
         *,
         pairs: bool,
     ) -> None:
-        self.tokenizer = plain_tokenizer(tokenizer)
+        self.tokenizer = tokenizer  # a plain one
         self.layout = layout
         self.config = config  # of the network that the tokenizer belongs to
         self.labels = labels
@@ -282,9 +284,11 @@ class SentenceEncoder:
 
     @classmethod
     def from_stored(cls, stored: Stored, max_length: int) -> "SentenceEncoder":
+        from readlet.text.labels import Labels
+
         _, content = stored
         return cls(
-            Tokenizer.from_str(content["tokenizer"]),
+            plain_tokenizer(content["tokenizer"]),
             layout_from(content["layout"]),
             content["config"],
             Labels.from_json(content["labels"]),

@@ -23,7 +23,6 @@ from readlet.models.torch_scorer import Teacher
 from readlet.nn.normsoftmax.tracker import tracked_softmax
 from readlet.recipe.recipe import Recipe, SpanTraining
 from readlet.text.rows import LONG_QUESTION
-from readlet.training.distillation import ask_teachers, count_untaught, remembered
 from readlet.training.objective import Fitted, copy_weights
 from readlet.training.run_folder import digest_of_reader
 from readlet.training.training_data import Part, TrainingData
@@ -154,6 +153,8 @@ class SpanObjective:
     def _taught(
         self, data: TrainingData, scorer: TrainableSpanScorer, device: torch.device
     ) -> Teacher:
+        from readlet.training.distillation import ask_teachers, count_untaught, remembered
+
         settings = self.recipe.training
         assert isinstance(settings, SpanTraining)
 

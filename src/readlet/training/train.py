@@ -25,10 +25,7 @@ from readlet.engine.weight_selection import Evaluator, Scores
 from readlet.errors import FailedTrainingError, bad_input, memory_reported
 from readlet.evaluation.significance import difference_p
 from readlet.evaluation.task import Scored, Task
-from readlet.export.beside_weights import add_onnx_model
-from readlet.inference.classifier import Classifier
 from readlet.inference.reader import Reader
-from readlet.inference.slimming import slim
 from readlet.inference.trained_model import TrainedModel, default_batch_size
 from readlet.models.family import ClassFamily, SpanFamily, TrainableFamily, TrainableScorer
 from readlet.models.kinds import kind_named, trainable_family
@@ -49,7 +46,6 @@ from readlet.storage.sections import (
     SourceFile,
     SourceReader,
 )
-from readlet.training.classification import ClassObjective
 from readlet.training.cross_validation import (
     CrossValidated,
     cross_validate,
@@ -78,6 +74,9 @@ def objective_of(recipe: Recipe, start: TrainedModel | None) -> Objective:
     """The objective of a recipe, and of the model that training starts from."""
     family = trainable_family(recipe.model.kind)
     if isinstance(family, ClassFamily):
+        from readlet.inference.classifier import Classifier
+        from readlet.training.classification import ClassObjective
+
         assert start is None or isinstance(start, Classifier)
         return ClassObjective(recipe, family, start)
     assert isinstance(family, SpanFamily)
@@ -119,18 +118,31 @@ def train_reader(recipe: Recipe, folder: str | Path, *, resume: bool = False) ->
     model = train(recipe, folder, resume=resume).model
     if is_main_process():
         if getattr(recipe.training, "stored", "") == "int8":
-            model = slim(model, stored="int8")
-        model.write(folder)
-        if getattr(recipe.training, "stored", "") == "int8":
-            add_onnx_model(folder)
+            model = _written_small(model, folder)
+        else:
+            model.write(folder)
         remove_checkpoints(folder)
     make_accelerator().wait_for_everyone()
     return model
 
 
+def _written_small(model: TrainedModel, folder: Path) -> TrainedModel:
+    """The model in eight bits, with an ONNX model beside its weights."""
+    from readlet.export.beside_weights import add_onnx_model
+    from readlet.inference.slimming import slim
+
+    small = slim(model, stored="int8")
+    small.write(folder)
+    add_onnx_model(folder)
+    return small
+
+
 def _load(name: str | Path, recipe: Recipe) -> TrainedModel:
-    is_reader = kind_named(recipe.model.kind).task == "spans"
-    return (Reader.load if is_reader else Classifier.load)(name, device="cpu")
+    if kind_named(recipe.model.kind).task == "spans":
+        return Reader.load(name, device="cpu")
+    from readlet.inference.classifier import Classifier
+
+    return Classifier.load(name, device="cpu")
 
 
 def train(

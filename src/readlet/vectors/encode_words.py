@@ -28,7 +28,8 @@ _MOST_TOKENS = 32  # of a word; a longer one is cut
 def word_states(encoder: str, words: Sequence[str], *, device: str) -> Matrix:
     """The mean state of the last layer over the tokens of each word, of length 1, (words, H)."""
     theirs = load_tokenizer(encoder)
-    tokenizer, padding = plain_tokenizer(theirs.backend_tokenizer), theirs.pad_token_id or 0
+    tokenizer = plain_tokenizer(theirs.backend_tokenizer.to_str())
+    padding = theirs.pad_token_id or 0
     network = load_pretrained(encoder, load_config(encoder), None).to(device).eval()
     tokens = [coding.ids[:_MOST_TOKENS] for coding in tokenizer.encode_batch(list(words))]
     order = sorted(range(len(words)), key=lambda n: len(tokens[n]))  # little padding

@@ -27,7 +27,7 @@ from readlet.augmentation.translation.types import (
     loss_of,
     short_code,
 )
-from readlet.errors import ReadletError, bad_input, install_extra
+from readlet.errors import ReadletError, bad_input, extra_needed
 from readlet.processes import own_cores
 from readlet.text.words import word_spans
 
@@ -74,10 +74,8 @@ def _membership(
 
 class Pieces:
     def __init__(self, path: Path) -> None:
-        try:
+        with extra_needed("translate", "neural translation"):
             import sentencepiece
-        except ImportError:
-            raise missing_library("sentencepiece") from None
         try:
             self._model = sentencepiece.SentencePieceProcessor(model_file=str(path))
         except (OSError, RuntimeError) as error:
@@ -95,11 +93,7 @@ class Pieces:
         return made["text"], made["offsets"]
 
 
-def missing_library(name: str) -> ReadletError:
-    return ReadletError(f"neural translation needs {name}; run: {install_extra('translate')}")
-
-
-_WAY = 1  # bump it whenever the same model is used in another way
+_WAY = 1  # changes whenever the same model would be driven in another way
 # Models are trained on single sentences; many have no positions beyond 512.
 _LONGEST_INPUT, _LONGEST_OUTPUT = 200, 500  # pieces
 _TOKENS_IN_BATCH = {"cpu": 768, "cuda": 16384}  # larger ones are no faster on a CPU
@@ -138,10 +132,8 @@ class NeuralModel:
     """A loaded model."""
 
     def __init__(self, files: ModelFiles) -> None:
-        try:
+        with extra_needed("translate", "neural translation"):
             import ctranslate2
-        except ImportError:
-            raise missing_library("ctranslate2") from None
         gpus = ctranslate2.get_cuda_device_count()
         self._device = "cuda" if gpus else "cpu"
         self._files = files

@@ -37,7 +37,13 @@ from readlet.text.arrays import Batches, check_length
 from readlet.text.labels import Labels
 from readlet.text.pretrained import load_config, load_tokenizer
 from readlet.text.rows import Ints, Stored
-from readlet.text.subwords import SentenceEncoder, SentenceRows, layout_of, layout_of_one
+from readlet.text.subwords import (
+    SentenceEncoder,
+    SentenceRows,
+    layout_of,
+    layout_of_one,
+    plain_tokenizer,
+)
 from readlet.text.tensors import SentenceBatch, sentence_batches
 from readlet.types import Sentence
 
@@ -157,9 +163,8 @@ class ClassifierFamily(PretrainedFamily, ClassFamily):
         name, length = recipe.model.encoder, recipe.data.max_length
         tokenizer, config = load_tokenizer(name), load_config(name)
         layout = layout_of(tokenizer) if pairs else layout_of_one(tokenizer)
-        made = SentenceEncoder(
-            tokenizer.backend_tokenizer, layout, config, labels, length, pairs=pairs
-        )
+        plain = plain_tokenizer(tokenizer.backend_tokenizer.to_str())
+        made = SentenceEncoder(plain, layout, config, labels, length, pairs=pairs)
         require_own_tokenizer(made.tokenizer, layout, config, name)
         _check_length(made, name)
         return made

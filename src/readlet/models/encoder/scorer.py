@@ -35,7 +35,7 @@ from readlet.storage.stored_files import damage_of
 from readlet.text.arrays import Arrays, Batches, check_length
 from readlet.text.pretrained import load_config, load_tokenizer
 from readlet.text.rows import Rows, Stored
-from readlet.text.subwords import SubwordEncoder, SubwordRows, layout_of
+from readlet.text.subwords import SubwordEncoder, SubwordRows, layout_of, plain_tokenizer
 from readlet.text.tensors import SubwordBatch, as_tensors, subword_batches
 from readlet.types import Example
 
@@ -150,7 +150,8 @@ class EncoderFamily(PretrainedFamily, SpanFamily):
         name = _typed(recipe).model.encoder
         tokenizer, config = load_tokenizer(name), load_config(name)
         windows = _typed(recipe).data.windows
-        made = SubwordEncoder(tokenizer.backend_tokenizer, layout_of(tokenizer), windows, config)
+        plain = plain_tokenizer(tokenizer.backend_tokenizer.to_str())
+        made = SubwordEncoder(plain, layout_of(tokenizer), windows, config)
         require_own_tokenizer(made.tokenizer, made.layout, config, name)
         check_length(made.longest, config, name)
         return made

@@ -157,19 +157,18 @@ def load_weights(path: Path, names: Iterable[str]) -> Weights:
             stored = load_file(stored_file(path))
         except SafetensorError as error:
             raise ValueError(str(error)) from None
-        found = {name: _weight(stored, name) for name in names}
-        for name, weight in found.items():
-            if not np.isfinite(weight).all():
+        for name, weight in stored.items():
+            if weight.dtype.kind == "f" and not np.isfinite(weight).all():
                 raise ValueError(f"{name}: a value is NaN or infinite")
-    return found
+        return {name: _weight(stored, name) for name in names}
 
 
 def _weight(stored: dict[str, NDArray[np.generic]], name: str) -> NDArray[np.float32]:
     own = name.removesuffix(TRANSPOSED)
-    weight = stored[own].astype(np.float32)
+    weight: NDArray[Any] = stored[own]
     if own + SCALE in stored:
-        weight *= stored[own + SCALE].astype(np.float32)[:, None]  # (R, C)
-    return np.ascontiguousarray(weight.T) if name.endswith(TRANSPOSED) else weight
+        weight = np.multiply(weight, stored[own + SCALE][:, None], dtype=np.float32)  # (R, C)
+    return np.ascontiguousarray(weight.T if name.endswith(TRANSPOSED) else weight, np.float32)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from tokenizers import Tokenizer
 
@@ -20,7 +20,6 @@ from readlet.text.arrays import (
     subword_arrays,
     subword_batches_of,
 )
-from readlet.text.labels import Labels
 from readlet.text.rows import Ints
 from readlet.text.subwords import (
     Layout,
@@ -30,7 +29,11 @@ from readlet.text.subwords import (
     SubwordRows,
     check_vocabulary,
     layout_from,
+    plain_tokenizer,
 )
+
+if TYPE_CHECKING:
+    from readlet.text.labels import Labels
 
 CONFIG, TOKENIZER = "encoder.json", "tokenizer.json"
 
@@ -69,8 +72,10 @@ def load_tokenizer(folder: Path) -> StoredTokenizer:
     return StoredTokenizer(tokenizer, layout, config, values)
 
 
-def labels_of(stored: dict[str, Any]) -> tuple[Labels, bool]:
+def labels_of(stored: dict[str, Any]) -> "tuple[Labels, bool]":
     """The labels of a classifier, and whether it reads pairs; ValueError if damaged."""
+    from readlet.text.labels import Labels
+
     labels, pairs = Labels.from_json(stored["labels"]), stored["pairs"]
     if not isinstance(pairs, bool):
         raise ValueError(f"pairs: {pairs!r:.40}")
@@ -79,7 +84,7 @@ def labels_of(stored: dict[str, Any]) -> tuple[Labels, bool]:
 
 def _tokenizer_from(text: str) -> Tokenizer:
     try:
-        return Tokenizer.from_str(text)
+        return plain_tokenizer(text)
     except Exception as error:  # the Rust library raises plain exceptions
         raise ValueError(str(error)) from None
 
