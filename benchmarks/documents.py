@@ -250,6 +250,9 @@ def main() -> None:
     print(f"fitted: {odds}\n")
     rules: dict[str, Rule] = {
         "one probability": shared(odds),
+        f"expecting {DocumentOdds().unanswerable_share}": shared(
+            odds.assuming(DocumentOdds().unanswerable_share)
+        ),
         "with relative relevance": shared(
             DocumentOdds(relevance=0.5, evidence=1.8, bias=-3.0), relative=True
         ),

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from readlet.errors import ReadletError
-from readlet.inference.calibration import logit
 from readlet.inference.document_text import DocumentText
 from readlet.inference.inputs import DEFAULTS, MAX_PASSAGES, Answerer, AnswerOptions
 from readlet.inference.retrieval import BM25, pieces
@@ -168,14 +167,14 @@ def _shares(
     reader: Answerer, read: Sequence[Evidence], options: AnswerOptions
 ) -> tuple[list[float], float]:
     """The probabilities that each piece has the answer, and that none has."""
-    odds, shift = reader.document_odds, 0.0
+    odds = reader.document_odds
     if options.unanswerable_share:
         if not reader.takes_unanswerable_share:
             fault = f"unanswerable-share: {reader.name} has no probabilities to move"
             raise ReadletError(f"{fault}; leave it out")
-        shift = logit(options.unanswerable_share) - logit(odds.unanswerable_share)
-    weights, doubts = [one.relevance for one in read], [one.prediction.no_answer for one in read]
-    shares, none = odds.shares(weights, doubts, shift=shift)
+        odds = odds.assuming(options.unanswerable_share)
+    relevance = [one.relevance for one in read]
+    shares, none = odds.shares(relevance, [one.prediction.no_answer for one in read])
     if options.unanswerable_share != 0.0:
         return shares, none
     total = sum(shares)
