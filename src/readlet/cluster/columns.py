@@ -116,7 +116,7 @@ def _with(batch: Any, made: _Columns, prefix: str) -> Any:
     if taken := [name for name in named if name in batch]:
         raise ReadletError(f"column {taken[0]!r}: is in the batch already; give a prefix")
     # Types are named: those of an empty batch cannot be told from its values.
-    arrays = {name: np.array(values, dtype) for name, (values, dtype) in named.items()}
+    arrays: dict[str, Any] = {n: np.array(values, dtype) for n, (values, dtype) in named.items()}
     if hasattr(batch, "assign"):  # a DataFrame
         return batch.assign(**arrays)
     if any(isinstance(batch[name], np.ndarray) for name in batch):

@@ -180,7 +180,7 @@ def _check_ids(files: Files, config: AugmentationConfig, jobs: Sequence[Job]) ->
     first, second = islice(twice, 2)
     with local_copy(first) as path:
         ids = _ids(Sources([str(path)], files.data_format), config)
-        named = next(name for name in ids if id_digest(name) == repeated[0])
+        named = next((name for name in ids if id_digest(name) == repeated[0]), "")
     more = f", as do {len(repeated) - 1:,} others" if len(repeated) > 1 else ""
     fault = f"the id {named!r:.80} occurs in {second} too{more}"
     raise bad_input(first, "", fault, "give every question a unique id")
