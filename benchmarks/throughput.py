@@ -1,11 +1,13 @@
 """Questions a second on a GPU: the bundled reader in torch, beside a plain loop in the same run.
 
-    python benchmarks/throughput.py --data train-v1.1.json            # 200,000 questions, one GPU
+    python benchmarks/throughput.py --data train-v1.1.json --out gpu.json  # 200,000 questions
     python benchmarks/throughput.py --device cpu --questions 2000 --processes 1 --data ...
 
 Rows: a plain loop (tokenise, pad, forward, decode, 32 questions at a time), `Reader.answer_batch`
 in one process, the same with processes that encode and decode beside it, the file to file of
-`readlet predict`, and the last but one with products in TF32. The slow rows take fewer questions.
+`readlet predict`, and the last but one with products in TF32. The slow rows take fewer questions,
+an even sample of the same. Seconds include the start of the processes. `--out` has the rows that
+are measured so far.
 The data is repeated until there are as many questions as wanted. "GPU busy" is the mean of what
 `nvidia-smi` reports every tenth of a second: the share of time in which a kernel was running.
 
@@ -14,16 +16,18 @@ can be measured without a GPU: how many cores a GPU needs beside it.
 """
 
 import argparse
+import json
 import os
 import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
 from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import torch
@@ -33,7 +37,8 @@ from readlet.inference.inputs import DEFAULTS
 from readlet.inference.overlap import Overlapped
 from readlet.inference.predict_file import predict_file
 from readlet.inference.reader import Reader
-from readlet.processes import own_cores
+from readlet.processes import CORES, own_cores
+from readlet.storage.files import write_text
 from readlet.text.arrays import Arrays
 from readlet.text.tensors import SubwordBatch, as_tensors
 from readlet.types import Example
@@ -96,23 +101,38 @@ def plain_loop(reader: Reader, examples: Sequence[Example], size: int = 32) -> I
 
 @contextmanager
 def busy_share(device: str) -> Iterator[list[float]]:
-    """Inside of the `with`, the share of time that the GPU is busy; one number at the end."""
+    """Inside of the `with`, the share of time that the GPU is busy: one number at the end, or none.
+
+    Without `nvidia-smi` there is none, nor where it says "[N/A]", as for a part of a GPU.
+    """
     found: list[float] = []
     if not device.startswith("cuda"):
         yield found
         return
     command = ["nvidia-smi", "--query-gpu=utilization.gpu", "--format=csv,noheader,nounits"]
-    number = device.partition(":")[2] or "0"
-    watch = subprocess.Popen(
-        [*command, "-i", number, "-lms", "100"], stdout=subprocess.PIPE, text=True
-    )
+    words = [*command, "-i", _number_of(device), "-lms", "100"]
+    try:
+        watch = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    except OSError:
+        yield found
+        return
     try:
         yield found
     finally:
         watch.terminate()
-        lines = watch.communicate()[0].split()
-        if lines:
-            found.append(sum(map(float, lines)) / len(lines) / 100)
+        shares = []
+        for line in watch.communicate()[0].splitlines():
+            with suppress(ValueError):
+                shares.append(float(line))
+        if shares:
+            found.append(sum(shares) / len(shares) / 100)
+
+
+def _number_of(device: str) -> str:
+    """The number or UUID by which `nvidia-smi` knows a GPU: it counts those that are hidden too."""
+    number = device.partition(":")[2] or "0"
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "")
+    return visible.split(",")[int(number)].strip() if visible else number
 
 
 def measured(work: str, device: str, questions: int, run: Callable[[], object]) -> Row:
@@ -132,9 +152,17 @@ def repeated(data: str, count: int) -> list[Example]:
     return list(islice(cycle(read_examples(data)), count))
 
 
+def sample(examples: list[Example], share: float, size: int = 32) -> list[Example]:
+    """An even sample, in groups of neighbours: they share passages, and so their lengths."""
+    groups = max(64, int(share * len(examples))) // size
+    if groups * size >= len(examples):
+        return examples
+    starts = [group * len(examples) // groups for group in range(groups)]
+    return [example for start in starts for example in examples[start : start + size]]
+
+
 def rows_of(reader: Reader, examples: list[Example], processes: int) -> Iterator[Row]:
-    few = examples[: max(64, int(_FEW * len(examples)))]
-    some = examples[: max(64, int(_SOME * len(examples)))]
+    few, some = sample(examples, _FEW), sample(examples, _SOME)
     device = reader.device
     exhaust(plain_loop(reader, few[:64]))  # kernels are loaded at the first use
     exhaust(reader.answer_batch(some[: reader.chunk]))
@@ -150,7 +178,8 @@ def rows_of(reader: Reader, examples: list[Example], processes: int) -> Iterator
         write_examples(data, examples)
         out = Path(folder, "predictions.jsonl")
         run = lambda: predict_file("bundled", str(data), out, loaded=reader)  # noqa: E731
-        yield measured("readlet predict, file to file", device, len(examples), run)
+        with patch.dict(os.environ, {CORES: str(processes + 1)}):  # as many beside it
+            yield measured("readlet predict, file to file", device, len(examples), run)
     if device.startswith("cuda"):
         torch.backends.cuda.matmul.allow_tf32 = True
         run = lambda: exhaust(reader.answers(examples, DEFAULTS, overlapped))  # noqa: E731
@@ -196,6 +225,7 @@ def main(words: Sequence[str] | None = None) -> list[Row]:
     parser.add_argument("--questions", type=int, default=200_000)
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--processes", type=int, default=max(1, own_cores() - 1))
+    parser.add_argument("--out", type=Path, metavar="FILE", help="also write the rows as JSON")
     parser.add_argument("--host", action="store_true", help="the work of the CPU alone")
     options = parser.parse_args(words)
     device = "cpu" if options.host else options.device
@@ -206,6 +236,9 @@ def main(words: Sequence[str] | None = None) -> list[Row]:
     print("|---|--:|--:|--:|--:|--:|")
     for row in (host_rows if options.host else rows_of)(reader, examples, options.processes):
         rows.append(row)
+        if options.out:
+            values = [asdict(row) | {"rate": row.rate} for row in rows]
+            write_text(options.out, json.dumps(values, indent=1) + "\n")
         gain, busy = row.rate / rows[0].rate, "" if row.busy is None else f"{row.busy:.0%}"
         each = f"{1000 * row.cpu / row.questions:.2f}"
         cells = (f"{row.questions:,}", f"{row.rate:,.0f}", f"{gain:.1f}", each)

@@ -157,11 +157,14 @@ def track(items: Iterable[Item], total: int, label: str, *, done: int = 0) -> It
             yield from progress.track(items, total=total, completed=done, description=label)
         return
     last = time.monotonic()
+    number = said = done
     for number, item in enumerate(items, done + 1):
         yield item
         if time.monotonic() - last > _SECONDS_BETWEEN_LINES:
-            last = time.monotonic()
+            last, said = time.monotonic(), number
             say(f"{label}: {number} of {total}")
+    if done < said < number:  # a log does not end in the middle
+        say(f"{label}: {number} of {total}")
 
 
 def _bar(before: str, *after: str) -> "Progress":

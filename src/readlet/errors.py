@@ -23,6 +23,10 @@ class InputError(ReadletError):
     remedy: str
 
 
+class BusyError(InputError):
+    """Another process is writing the file: it may be waited for."""
+
+
 class EncodingError(InputError):
     """The text is in another encoding, so none of it can be trusted."""
 
@@ -93,6 +97,11 @@ def warn_caller(message: str) -> None:
     while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] == package:
         frame, level = frame.f_back, level + 1
     warnings.warn(message, stacklevel=level)
+
+
+def reason_of(error: Exception) -> str:
+    """The message of a library's error, in one line."""
+    return " ".join(str(error).split()) or type(error).__name__
 
 
 def disk_fault(error: OSError) -> str:

@@ -4,6 +4,7 @@ import pickle
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -48,6 +49,28 @@ def test_frames_stay_frames() -> None:
 def test_a_batch_without_texts_is_an_error(batch: dict[str, list[str]]) -> None:
     with pytest.raises(ReadletError, match="context"):
         AnswerColumns("baseline")(batch)
+
+
+@pytest.mark.parametrize("kind", ["arrays", "frame"])
+def test_columns_of_an_empty_batch_have_their_types(kind: str, random_classifier: Path) -> None:
+    def types(batch: dict[str, list[str]], columns: AnswerColumns | ClassifyColumns) -> list[str]:
+        given: Any = {name: np.array(texts, object) for name, texts in batch.items()}
+        if kind == "frame":
+            given = pytest.importorskip("pandas").DataFrame(given)
+        found = columns(given)
+        return [found[name].dtype.name for name in found]
+
+    labels = ClassifyColumns(str(random_classifier))
+    assert types({"question": [], "context": []}, AnswerColumns("baseline")) == types(
+        BATCH, AnswerColumns("baseline")
+    )
+    assert types({"text": []}, labels) == types({"text": ["A good day"]}, labels)
+
+
+def test_an_arrow_table_is_an_error_of_one_line() -> None:
+    pyarrow = pytest.importorskip("pyarrow", reason="needs the extra `parquet`")
+    with pytest.raises(ReadletError, match="Table"):
+        AnswerColumns("baseline")(pyarrow.table(BATCH))
 
 
 def test_a_pickled_function_has_no_model_and_loads_it_where_it_is_used() -> None:

@@ -12,7 +12,7 @@ from readlet.cluster.actors import Share, share_of
 from readlet.cluster.files import Job, jobs_of, names_many
 from readlet.cluster.map_files import map_files
 from readlet.data import read_examples, write_examples
-from readlet.errors import InputError
+from readlet.errors import BusyError, InputError
 from readlet.types import Example, Span
 
 Run = Callable[..., Any]
@@ -78,6 +78,33 @@ def test_warnings_are_counted_over_all_files(tmp_path: Path, jobs: Jobs) -> None
 
     found = map_files(make, jobs(2), settings=SETTINGS)
     assert found.warned == {"long question": 6, "column 'q' is read as 'question'": 2}
+
+
+def test_a_file_that_another_process_writes_is_waited_for(
+    tmp_path: Path, jobs: Jobs, upper: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As after a call that was killed: its actors go on for some seconds."""
+    work = upper(tmp_path / "log")()
+    tries: list[str] = []
+
+    def make() -> Any:
+        def busy(source: Path, target: Path) -> Any:
+            tries.append(source.name)
+            if source.name == "01.csv":  # the other process finishes it
+                target.write_text("other")
+            if source.name == "02.csv" or tries.count(source.name) < 3:
+                raise BusyError(f"{target}.partial: another process is writing it; wait for it")
+            return work(source, target)
+
+        return busy
+
+    monkeypatch.setattr("readlet.cluster.map_files._PAUSE", 0.0)
+    monkeypatch.setattr("readlet.cluster.map_files.PATIENCE", 0.1)
+    found = map_files(make, jobs(3), settings=SETTINGS)
+    assert tries[:4] == ["00.csv", "00.csv", "00.csv", "01.csv"]
+    assert (tries.count("01.csv"), found.skipped) == (1, 1)
+    assert list(found.failed) == [str(tmp_path / "in" / "02.csv")]
+    assert contents(tmp_path / "out") == {"00.jsonl": b"TEXT 0", "01.jsonl": b"other"}
 
 
 @pytest.mark.parametrize("sources", [["in/*.csv"], ["in/00.csv", "in"], ["in"], ["in/**/*.csv"]])
@@ -198,6 +225,77 @@ def test_object_stores_are_read_and_written(
     assert stored == contents(tmp_path / "out")
 
 
+def test_folders_of_file_systems_are_listed(tmp_path: Path, jobs: Jobs) -> None:
+    pytest.importorskip("fsspec", reason="needs the extra `cluster`")
+    jobs(2)
+    found = jobs_of([f"file://{tmp_path}/in"], str(tmp_path / "out"), ".csv")
+    assert [job.source for job in found] == [f"file://{tmp_path}/in/0{n}.csv" for n in range(2)]
+
+
+class Bucket:
+    """A store whose paths begin with a bucket: it makes one if asked for a folder."""
+
+    def __init__(self) -> None:
+        self.files: dict[str, bytes] = {}
+
+    def makedirs(self, path: str, exist_ok: bool) -> None:
+        raise AssertionError(path)
+
+    def exists(self, path: str) -> bool:
+        return path == "bucket/out" or path in self.files
+
+    def ls(self, path: str, **options: Any) -> list[str]:
+        return [name for name in self.files if name.startswith(f"{path}/")]
+
+    def put_file(self, source: str, path: str) -> None:
+        if not path.startswith("bucket/"):
+            raise RuntimeError("NoSuchBucket:\nnone")
+        self.files[path] = Path(source).read_bytes()
+
+    def mv(self, source: str, path: str) -> None:
+        self.files[path] = self.files.pop(source)
+
+    def rm_file(self, path: str) -> None:
+        del self.files[path]
+
+
+def test_no_bucket_is_made_and_copies_of_a_killed_call_are_removed(
+    jobs: Jobs, upper: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Bucket()
+    monkeypatch.setattr("readlet.cluster.files.file_system", lambda url: (store, url[4:]))
+    store.files = {"bucket/out/00.jsonl": b"done", "bucket/out/00.jsonl.readlet-copy": b"do"}
+    to = lambda out: [Job(job.source, f"{out}/{Path(job.target).name}") for job in jobs(2)]  # noqa: E731
+    assert map_files(upper(tmp_path / "log"), to("x://bucket/out"), settings=SETTINGS).skipped == 1
+    names = (".readlet-job.json", "00.jsonl", "01.jsonl")
+    assert sorted(store.files) == [f"bucket/out/{name}" for name in names]
+    with pytest.raises(InputError, match="x://none/out") as error:
+        map_files(upper(tmp_path / "log"), to("x://none/out"), settings=SETTINGS)
+    assert "\n" not in str(error.value)
+
+
+def test_faults_name_what_the_user_gave(readlet: Run, tmp_path: Path, question_files: Path) -> None:
+    pytest.importorskip("fsspec", reason="needs the extra `cluster`")
+    out = tmp_path / "out"
+    for words, named in (
+        (("memory://none",), "memory://none: "),
+        ((tmp_path / "nothing",), f"{tmp_path}/nothing: "),
+        ((question_files, "--format", "xml"), "--format xml: "),
+    ):
+        done = readlet("predict", "baseline", *words, "--out", out)
+        assert done.code == 2
+        assert done.err.startswith(f"readlet: {named}")
+    assert not out.exists()
+
+
+def test_a_format_may_begin_with_a_point(
+    readlet: Run, tmp_path: Path, question_files: Path
+) -> None:
+    words = (question_files / "[01].jsonl", "--format", ".csv")
+    assert readlet("predict", "baseline", *words, "--out", tmp_path / "out").code == 0
+    assert sorted(contents(tmp_path / "out")) == ["0.csv", "1.csv"]
+
+
 def test_classify_of_many_files(readlet: Run, tmp_path: Path, random_classifier: Path) -> None:
     (tmp_path / "in").mkdir()
     for n in range(2):
@@ -236,5 +334,6 @@ def test_augment_of_many_files_keeps_new_ids_unique(
     assert done.code == 2
     assert "a.jsonl" in done.err
     assert "c.jsonl" in done.err
+    assert "'a1-es'" in done.err
     assert not (tmp_path / "out" / "c.jsonl").exists()
     assert len(np.load(tmp_path / "out" / ".readlet-ids" / "a.npy")) == 4

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from readlet.console import FEW, console, say
-from readlet.errors import ReadletError
+from readlet.errors import ReadletError, bad_input
 
 if TYPE_CHECKING:
     from readlet.cluster.commands import Files
@@ -43,8 +43,13 @@ def many_files(
     `only_one` has the options of a single file.
     """
     from readlet.cluster.files import DATA_SUFFIXES, is_remote, names_many
+    from readlet.data.datasets import PREFIX, input_path
 
     if not (ray or is_remote(out) or any(map(names_many, sources))):
+        # It may be meant for a folder: else --out would be blamed, which names none.
+        for source in sources:
+            if not (source.startswith(PREFIX) or input_path(source).exists()):
+                raise bad_input(source, "", "no such file or folder", "check the path")
         return None
     if out.removesuffix(".gz").endswith(DATA_SUFFIXES):
         raise ReadletError(f"--out {out}: is the name of a file; for many files give a folder")
@@ -53,6 +58,7 @@ def many_files(
             raise ReadletError(f"{name}: is for a single file; leave it out")
     from readlet.cluster.commands import Files
 
+    kind = kind.removeprefix(".")
     return Files(sources=sources, out=out, data_format=data_format, kind=kind, ray=ray)
 
 

@@ -5,20 +5,25 @@ An actor that dies is replaced and its item given to another one.
 
 import logging
 import os
+import socket
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from readlet.errors import ReadletError, extra_needed
+from readlet.errors import ReadletError, extra_needed, reason_of
 from readlet.processes import CORES
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 LOCAL = "local"
+AUTO = "auto"
+PATIENCE = 60.0  # seconds until the actors of a killed call have ended and released their locks
 ATTEMPTS = 3  # at one item, if its actor dies; and at starting actors
 _BEAT = 1.0  # seconds between checks for Ctrl-C
+_ANSWER = 5.0  # seconds for a cluster to accept a connection
 _STORE = 256 << 20  # bytes of shared memory for the arguments of actors
 
 
@@ -134,7 +139,8 @@ def _by_actors(
             ray.kill(actor)
 
 
-_LOGS = "see their logs, by default in /tmp/ray/session_latest/logs"
+_LOGS = "see the logs, by default in /tmp/ray/session_latest/logs"
+_NO_CLUSTER = "start one with `ray start`, or give --ray local"
 
 
 def share_of(
@@ -170,11 +176,16 @@ def connected(address: str) -> Iterator[Any]:
     settings.
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    if address not in (LOCAL, AUTO) and _has_token():
+        os.environ.setdefault("RAY_AUTH_MODE", "token")  # else Ray waits, in vain
     with extra_needed("cluster", "--ray"):
         import ray
     if ray.is_initialized():
         yield ray
         return
+    if address not in (LOCAL, AUTO):
+        _check_port(address)
+    _hush(ray)
     own: dict[str, Any] = {"include_dashboard": False, "object_store_memory": _STORE}
     try:
         ray.init(
@@ -183,11 +194,34 @@ def connected(address: str) -> Iterator[Any]:
             logging_level=logging.ERROR,
             **(own if address == LOCAL else {}),
         )
-    except (ConnectionError, ValueError, RuntimeError) as error:
-        reason = str(error).strip().splitlines()[0]
-        remedy = "start one with `ray start`, or give --ray local"
-        raise ReadletError(f"--ray {address}: no cluster there ({reason}); {remedy}") from None
+    except Exception as error:  # errors of the system, of Ray, and of the libraries below it
+        fault = "Ray does not start" if address == LOCAL else "no cluster there"
+        remedy = _LOGS if address == LOCAL else _NO_CLUSTER
+        raise ReadletError(f"--ray {address}: {fault} ({reason_of(error)}); {remedy}") from None
     try:
         yield ray
     finally:
         ray.shutdown()
+
+
+def _has_token() -> bool:
+    """Whether there is a token for clusters that want one. Ray looks for it with `auto` only."""
+    path = os.environ.get("RAY_AUTH_TOKEN_PATH", "~/.ray/auth_token")
+    return "RAY_AUTH_TOKEN" in os.environ or Path(path).expanduser().is_file()
+
+
+def _check_port(address: str) -> None:
+    """Ray itself would wait for minutes where nobody answers."""
+    host, _, port = address.rpartition("://")[2].rpartition(":")
+    if not host or not port.isdecimal():
+        raise ReadletError(f"--ray {address}: no address; give local, auto or HOST:PORT")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_ANSWER).close()
+    except (OSError, OverflowError) as error:  # an unknown host, nobody there, no such port
+        fault = f"no cluster there ({reason_of(error)})"
+        raise ReadletError(f"--ray {address}: {fault}; {_NO_CLUSTER}") from None
+
+
+def _hush(ray: Any) -> None:
+    """Ray prints ten lines about each dead process, on stdout and whatever `log_to_driver` is."""
+    ray._private.worker.listen_error_messages = lambda *_: None

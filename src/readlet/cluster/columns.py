@@ -16,6 +16,9 @@ from readlet.inference.inputs import DEFAULTS, Answerer, AnswerOptions
 from readlet.inference.reader import load_reader
 from readlet.inference.trained_model import AUTO
 
+_Columns = dict[str, tuple[Sequence[Any], type]]
+"""New columns by name: their values, and of which type an array of them is."""
+
 
 @dataclass(frozen=True)
 class AnswerColumns:
@@ -42,13 +45,13 @@ class AnswerColumns:
     def __call__(self, batch: Any) -> Any:
         asked = zip(_texts(batch, self.question), _texts(batch, self.context), strict=True)
         found = list(_reader(self.reader, self.device).answer_batch(asked, self.options))
-        made: dict[str, list[Any]] = {
-            "answer": [one.text for one in found],
-            "answer_start": [one.start for one in found],
-            "answer_end": [one.end for one in found],
-            "answer_score": [one.score for one in found],
-            "no_answer": [one.no_answer for one in found],
-            "abstained": [one.abstained for one in found],
+        made: _Columns = {
+            "answer": ([one.text for one in found], object),
+            "answer_start": ([one.start for one in found], int),
+            "answer_end": ([one.end for one in found], int),
+            "answer_score": ([one.score for one in found], float),
+            "no_answer": ([one.no_answer for one in found], float),
+            "abstained": ([one.abstained for one in found], bool),
         }
         return _with(batch, made, self.prefix)
 
@@ -73,10 +76,11 @@ class ClassifyColumns:
     def __call__(self, batch: Any) -> Any:
         firsts = _texts(batch, self.text)
         given = zip(firsts, _texts(batch, self.second), strict=True) if self.second else firsts
-        found = list(_classifier(self.classifier, self.device).predict_batch(given))
-        made: dict[str, list[Any]] = {"label": [one.label for one in found]}
-        if all(one.value is None for one in found):
-            made["probability"] = [one.probability for one in found]
+        classifier = _classifier(self.classifier, self.device)
+        found = list(classifier.predict_batch(given))
+        made: _Columns = {"label": ([one.label for one in found], object)}
+        if classifier.classes:
+            made["probability"] = ([one.probability for one in found], float)
         return _with(batch, made, self.prefix)
 
 
@@ -91,6 +95,9 @@ def _classifier(name: str, device: str) -> Classifier:
 
 
 def _texts(batch: Any, name: str) -> list[str]:
+    if not isinstance(batch, Mapping) and not hasattr(batch, "assign"):
+        kinds = "give a dict of lists or arrays, or a DataFrame of pandas"
+        raise ReadletError(f"batch: is a {type(batch).__name__}; {kinds}")
     try:
         texts = [*batch[name]]
     except KeyError:
@@ -103,18 +110,15 @@ def _texts(batch: Any, name: str) -> list[str]:
     return texts
 
 
-def _with(batch: Any, made: Mapping[str, Sequence[Any]], prefix: str) -> Any:
+def _with(batch: Any, made: _Columns, prefix: str) -> Any:
     """The batch with more columns, of the same type."""
     named = {f"{prefix}{name}": values for name, values in made.items()}
     if taken := [name for name in named if name in batch]:
         raise ReadletError(f"column {taken[0]!r}: is in the batch already; give a prefix")
+    # Types are named: those of an empty batch cannot be told from its values.
+    arrays: dict[str, Any] = {n: np.array(values, dtype) for n, (values, dtype) in named.items()}
     if hasattr(batch, "assign"):  # a DataFrame
-        return batch.assign(**named)
+        return batch.assign(**arrays)
     if any(isinstance(batch[name], np.ndarray) for name in batch):
-        named = {name: _array(values) for name, values in named.items()}
-    return {**batch, **named}
-
-
-def _array(values: Sequence[Any]) -> Any:
-    is_text = any(isinstance(value, str) for value in values)
-    return np.array(values, dtype=object if is_text else None)
+        return {**batch, **arrays}
+    return {**batch, **{name: values for name, (values, _) in named.items()}}

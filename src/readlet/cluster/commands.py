@@ -1,10 +1,11 @@
 """`predict`, `classify` and `augment` for many files, with one output per file."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache, partial
 from hashlib import file_digest
 from importlib.metadata import version
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from readlet.cluster.files import Job, jobs_of, local_copy
 from readlet.cluster.map_files import Summary, Worker, map_files
 from readlet.data.columns import PLAIN, DataFormat
 from readlet.data.datasets import id_digest
-from readlet.errors import bad_input
+from readlet.errors import InputError, bad_input
 from readlet.inference.classifier import Classifier
 from readlet.inference.inputs import DEFAULTS, AnswerOptions
 from readlet.inference.model_folder import BASELINE, BUNDLED
@@ -48,6 +49,14 @@ class Files:
     def jobs(self) -> list[Job]:
         return jobs_of(self.sources, self.out, f".{self.kind}")
 
+    def check_format(self) -> None:
+        """Check that predictions can be written in it."""
+        try:
+            check_format(Path(f"x.{self.kind}"))
+        except InputError as error:
+            option = f"--format {self.kind}"
+            raise bad_input(option, "", error.fault, error.remedy) from None
+
     def settings(self, command: str, **values: Any) -> dict[str, Any]:
         """Everything that the outputs depend on."""
         return {
@@ -70,7 +79,7 @@ def predict_files(
     batch_size: int = 0,
 ) -> Summary:
     """A reader's predictions for the questions of many files: `predict_file` for each."""
-    check_format(Path(f"x.{files.kind}"))
+    files.check_format()
     values = {"options": asdict(options), "n_best": n_best}
     settings = files.settings("predict", reader=digest_of_model(reader), **values)
     rest = {"options": options, "n_best": n_best, "data_format": files.data_format}
@@ -91,7 +100,7 @@ def classify_files(
     classifier: str, files: Files, *, device: str = AUTO, batch_size: int = 0
 ) -> Summary:
     """A classifier's labels for the texts of many files: `classify_file` for each."""
-    check_format(Path(f"x.{files.kind}"))
+    files.check_format()
     settings = files.settings("classify", classifier=digest_of_model(classifier))
     make = partial(_labeller, _absolute(classifier), device, batch_size, files.data_format)
     return map_files(make, files.jobs(), settings=settings, ray=files.ray, with_gpu=device != "cpu")
@@ -164,14 +173,24 @@ def _check_ids(files: Files, config: AugmentationConfig, jobs: Sequence[Job]) ->
     make = partial(_id_noter, config, files.data_format)
     failed = map_files(make, noted, settings=settings, ray=files.ray, label="ids").failed
     good = [job for job in noted if job.source not in failed]
-    found = [_load(job.target) for job in good]
-    ids, counts = np.unique(np.concatenate([*found, np.empty(0, np.uint64)]), return_counts=True)
-    repeated = ids[counts > 1]
+    repeated = repeated_ids(job.target for job in good)
     if not len(repeated):
         return
-    twice = [job.source for job, here in zip(good, found, strict=True) if repeated[0] in here]
-    fault = f"{len(repeated):,} ids occur in several files, one of them in {twice[1]}"
-    raise bad_input(twice[0], "", fault, "give every question a unique id")
+    twice = (job.source for job in good if repeated[0] in _load(job.target))
+    first, second = islice(twice, 2)
+    with local_copy(first) as path:
+        ids = _ids(Sources([str(path)], files.data_format), config)
+        named = next((name for name in ids if id_digest(name) == repeated[0]), "")
+    more = f", as do {len(repeated) - 1:,} others" if len(repeated) > 1 else ""
+    fault = f"the id {named!r:.80} occurs in {second} too{more}"
+    raise bad_input(first, "", fault, "give every question a unique id")
+
+
+def repeated_ids(names: Iterable[str]) -> NDArray[np.uint64]:
+    """The digests that occur in several of these files. Memory: twice that of all digests."""
+    ids = np.concatenate([np.empty(0, np.uint64), *map(_load, names)])
+    ids.sort()
+    return np.unique(ids[1:][ids[1:] == ids[:-1]])
 
 
 def _id_noter(config: AugmentationConfig, data_format: DataFormat) -> Worker:

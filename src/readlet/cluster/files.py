@@ -9,11 +9,11 @@ import os
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
-from readlet.errors import bad_input, extra_needed
+from readlet.errors import ReadletError, bad_input, extra_needed, reason_of
 
 DATA_SUFFIXES = (".json", ".jsonl", ".csv", ".tsv", ".parquet")
 _WILDCARDS = frozenset("*?[")
@@ -71,13 +71,14 @@ def _local_files(source: str) -> list[str]:
 
 
 def _remote_files(source: str) -> list[str]:
-    system, path = file_system(source)
-    if _WILDCARDS & set(path):
-        found = system.glob(path)
-    elif system.isfile(path):
-        found = [path]
-    else:
-        found = [entry["name"] for entry in system.ls(path) if entry["type"] == "file"]
+    with _in_store(source) as (system, path):
+        if _WILDCARDS & set(path):
+            found = system.glob(path)
+        elif system.isfile(path):
+            found = [path]
+        else:
+            entries = system.ls(path, detail=True)
+            found = [entry["name"] for entry in entries if entry["type"] == "file"]
     return sorted(system.unstrip_protocol(name) for name in found if _is_data(name))
 
 
@@ -106,10 +107,32 @@ def file_system(url: str) -> tuple[Any, str]:
     return system, path
 
 
+@contextmanager
+def _in_store(url: str) -> Iterator[tuple[Any, str]]:
+    """The file system of a URL, and the path there; its errors are one line with the URL."""
+    system, path = file_system(url)
+    try:
+        yield system, path
+    except FileNotFoundError:
+        raise bad_input(url, "", "no such file, folder or bucket", "check the URL") from None
+    except ReadletError:
+        raise
+    except Exception as error:  # each store has classes of its own
+        remedy = "check the URL, and that you may use it"
+        raise bad_input(url, "", reason_of(error), remedy) from None
+
+
 def missing(jobs: Sequence[Job]) -> list[Job]:
-    """The jobs whose output is not there yet. Folders are listed, once each."""
+    """The jobs whose output is not there yet. Folders are listed, once each.
+
+    Copies that a killed call has left there are removed.
+    """
     folders = {job.target.rpartition("/")[0] for job in jobs}
     there = {name for folder in folders for name in _entries(folder)}
+    for name in there:
+        if is_remote(name) and name.endswith(_COPY):
+            with _in_store(name) as (system, path), suppress(FileNotFoundError):  # just moved
+                system.rm_file(path)
     return [job for job in jobs if job.target not in there]
 
 
@@ -118,10 +141,9 @@ def _entries(folder: str) -> Iterator[str]:
         if Path(folder).is_dir():
             yield from (f"{folder}/{name}" for name in os.listdir(folder))
         return
-    system, path = file_system(folder)
-    if system.exists(path):
-        for name in system.ls(path, detail=False, refresh=True):
-            yield f"{folder}/{PurePosixPath(name).name}"
+    with _in_store(folder) as (system, path):
+        found = system.ls(path, detail=False, refresh=True) if system.exists(path) else ()
+    yield from (f"{folder}/{PurePosixPath(name).name}" for name in found)
 
 
 @contextmanager
@@ -130,10 +152,10 @@ def local_copy(source: str) -> Iterator[Path]:
     if not is_remote(source):
         yield Path(source)
         return
-    system, path = file_system(source)
     with tempfile.TemporaryDirectory(prefix="readlet-") as folder:
-        copy = Path(folder, PurePosixPath(path).name)
-        system.get_file(path, str(copy))
+        with _in_store(source) as (system, path):
+            copy = Path(folder, PurePosixPath(path).name)
+            system.get_file(path, str(copy))
         yield copy
 
 
@@ -148,20 +170,20 @@ def published(target: str) -> Iterator[Path]:
         Path(target).parent.mkdir(parents=True, exist_ok=True)
         yield Path(target)
         return
-    system, path = file_system(target)
     with tempfile.TemporaryDirectory(prefix="readlet-") as folder:
-        draft = Path(folder, PurePosixPath(path).name)
+        draft = Path(folder, PurePosixPath(target).name)
         yield draft
-        parent = path.rpartition("/")[0]
-        if parent:
-            system.makedirs(parent, exist_ok=True)
-        system.put_file(str(draft), path + _COPY)
-        system.mv(path + _COPY, path)
+        with _in_store(target) as (system, path):
+            # Where paths begin with a bucket there are no folders to make, only a missing bucket.
+            if path.startswith("/"):
+                system.makedirs(path.rpartition("/")[0], exist_ok=True)
+            system.put_file(str(draft), path + _COPY)
+            system.mv(path + _COPY, path)
 
 
 def read_text(name: str) -> str | None:
     """The text of a small local or remote file; None if there is none."""
     if not is_remote(name):
         return Path(name).read_text("utf-8") if Path(name).is_file() else None
-    system, path = file_system(name)
-    return str(system.cat_file(path).decode("utf-8")) if system.exists(path) else None
+    with _in_store(name) as (system, path):
+        return str(system.cat_file(path).decode("utf-8")) if system.exists(path) else None

@@ -8,6 +8,7 @@ continue. A file that fails does not stop the others.
 import json
 import os
 import re
+import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,15 +17,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from readlet.cluster.actors import ATTEMPTS, Died, by_actors
+from readlet.cluster.actors import ATTEMPTS, PATIENCE, Died, by_actors
 from readlet.cluster.files import Job, is_remote, local_copy, missing, published, read_text
 from readlet.console import track
-from readlet.errors import bad_input
+from readlet.errors import BusyError, bad_input, reason_of
 
 Worker = Callable[[Path, Path], Mapping[str, int]]
 """Reads the first path, writes the second one atomically, and returns its counts."""
 MakeWorker = Callable[[], Worker]
 
+_PAUSE = 1.0  # seconds between two tries of a file that another process writes
 _SETTINGS = ".readlet-job.json"
 _COUNTED = re.compile(r"([\d,]+) × (.*)", re.DOTALL)
 
@@ -55,6 +57,8 @@ class _Outcome:
     counts: Mapping[str, int] = field(default_factory=dict)
     warned: Mapping[str, int] = field(default_factory=dict)
     fault: str = ""
+    is_found: bool = False
+    """The output was there already: an actor of a killed call has finished it."""
 
 
 def map_files(
@@ -91,6 +95,7 @@ def map_files(
         outcome = died if isinstance(found, Died) else found
         summary.counts.update(outcome.counts)
         summary.warned.update(outcome.warned)
+        summary.skipped += outcome.is_found
         if outcome.fault:
             summary.failed[job.source] = outcome.fault.replace(_absolute(job.source), job.source)
     return summary
@@ -123,7 +128,20 @@ def _in_turn(make_worker: MakeWorker, jobs: Sequence[Job]) -> Iterator[tuple[Job
 
 
 def _worker_of_jobs(make_worker: MakeWorker) -> Callable[[Job], _Outcome]:
-    return partial(_do, make_worker())
+    return partial(_do_when_free, make_worker())
+
+
+def _do_when_free(worker: Worker, job: Job) -> _Outcome:
+    """One job; actors of a killed call may still work on it, for some seconds."""
+    deadline = time.monotonic() + PATIENCE
+    while is_remote(job.target) or not Path(job.target).exists():
+        try:
+            return _do(worker, job)
+        except BusyError as error:
+            if time.monotonic() > deadline:
+                return _Outcome(fault=str(error))
+            time.sleep(_PAUSE)
+    return _Outcome(is_found=True)
 
 
 def _do(worker: Worker, job: Job) -> _Outcome:
@@ -136,9 +154,11 @@ def _do(worker: Worker, job: Job) -> _Outcome:
             with local_copy(job.source) as source, published(job.target) as target:
                 copy = str(source)
                 counts = dict(worker(source, target))
+        except BusyError:
+            raise
         except Exception as error:  # also an error of a library: the other files are done
             # Paths as the user knows them; a remote file is a copy here.
-            text = " ".join(str(error).split()) or type(error).__name__
+            text = reason_of(error)
             fault = text.replace(copy, job.source) if copy else text
     warned = Counter[str]()
     for warning in caught:

@@ -6,11 +6,12 @@ the machine is still there, so are the checkpoints, and the next call resumes fr
 
 import os
 import shutil
+import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from readlet.cluster.actors import ATTEMPTS, by_actors
+from readlet.cluster.actors import ATTEMPTS, PATIENCE, by_actors
 from readlet.errors import ReadletError
 from readlet.experiments.grid import Grid, Run
 from readlet.experiments.runner import (
@@ -68,8 +69,10 @@ def _runner(current: str, keep_readers: bool) -> Callable[[Run], _Files | Readle
 
     def work(run: Run) -> _Files | ReadletError:
         folder = RunFolder(scratch / run.key)
+        deadline = time.monotonic() + PATIENCE
         try:
-            finished = _made(runner, folder, run)
+            while not (finished := _made(runner, folder, run)) and time.monotonic() < deadline:
+                time.sleep(1.0)  # an actor of a killed call may still train it
         except ReadletError as error:
             return error
         if finished is None:

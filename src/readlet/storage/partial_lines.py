@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from readlet.errors import CannotResumeError, bad_input
+from readlet.errors import BusyError, CannotResumeError, bad_input, input_error
 from readlet.storage.files import MAX_PIECE, locked, written_to
 
 
@@ -86,7 +86,8 @@ def partial_lines(
         with locked(path) as is_ours:
             if not is_ours:
                 fault = "another process is writing it"
-                raise bad_input(path, "", fault, "wait for it, or give another output")
+                remedy = "wait for it, or give another output"
+                raise input_error(BusyError, path, "", fault, remedy)
             lines = PartialLines(path, task=task, chunk=chunk, total=total)
             try:
                 yield lines
