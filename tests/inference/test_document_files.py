@@ -146,7 +146,7 @@ def xlsx() -> bytes:
 def test_word_files_have_headings_and_rows_with_their_header() -> None:
     found = read_bytes(docx(), "docx")
     assert "Plan: Basic; Price: 9 €" in found.text
-    assert found.place(found.text.index("9 €")) == "“Tariffs”"
+    assert found.place(found.text.index("9 €")) == "“Tariffs”, row 2"
     assert found.place(found.text.index("Thirty")) == "“Ending”"
     assert found.place(0) == "line 1"
 
