@@ -286,7 +286,7 @@ def test_a_long_text_is_marked_at_its_end(alone: Any, tmp_path: Path) -> None:
     alone.set_input_files("#file", long)
     wait_for(alone, "#documents li").to_have_count(1)
     ask_again(alone, "Who lit the lamp?")
-    assert "line 4001" in alone.inner_text("article")
+    assert "line 4,001" in alone.inner_text("article")
     wait_for(alone, "#text mark").to_be_in_viewport()
 
 

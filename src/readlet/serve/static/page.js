@@ -44,6 +44,7 @@ async function begin() {
     return;
   }
   byId("key-form").hidden = true;
+  showLevel(); // with its name
   say(server.readers.length ? "" : "This server has no reader; its API classifies texts.");
   const endings = Object.keys(server.kinds);
   byId("file").accept = endings.join(",");
@@ -188,14 +189,15 @@ function showHistory() {
 
 const level = () => Number(byId("level").value);
 
-// The level as `min_confidence`: by its name where it has one.
+// It is `min_confidence`: by its name where it has one.
 function minConfidence() {
   const named = Object.entries(server.levels).find(([, value]) => value === level());
   return named ? named[0] : level();
 }
 
 function showLevel() {
-  const shown = level() ? `at least ${percent(level())} sure` : "asked, always";
+  const chosen = minConfidence();
+  const shown = chosen === level() ? String(chosen) : `${chosen} (${level()})`;
   byId("level").nextElementSibling.nextElementSibling.textContent = shown;
   byId("level").setAttribute("aria-valuetext", shown);
 }
