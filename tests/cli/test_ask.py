@@ -143,6 +143,22 @@ def test_where_it_abstains_the_best_guess_is_shown(
     assert len(readlet("ask", "Who sold it?", kiln).out.splitlines()) == 1
 
 
+def test_a_likely_answer_below_the_level_is_no_absent_one(
+    readlet: Run, kiln: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Careful:
+        name = "careful"
+
+        def answer(self, *_: object, **__: object) -> Prediction:
+            guess = Candidate("Ada Brook", 37, 46, 0.54)
+            return Prediction("", 0, 0, 0.54, 0.25, True, (guess,))
+
+    monkeypatch.setattr("readlet.inference.reader.load_reader", lambda name, **_: Careful())
+    first, second, *_ = readlet("ask", QUESTION, kiln).out.splitlines()
+    assert "here" not in first
+    assert all(part in second for part in ("Ada Brook", "0.54", "0.25"))
+
+
 def test_levels(readlet: Run, kiln: Path, tmp_path: Path) -> None:
     """For one passage and for several documents."""
     other = tmp_path / "other.txt"
@@ -154,6 +170,14 @@ def test_levels(readlet: Run, kiln: Path, tmp_path: Path) -> None:
         found = readlet(*words, "--min-confidence", "always").json()
         assert (found["text"], found["abstained"]) == ("Ada Brook", False)
         assert readlet(*words, "--min-confidence", "bold").code == 2
+
+
+def test_one_table_is_read_row_by_row(readlet: Run, tmp_path: Path) -> None:
+    table = tmp_path / "prices.csv"
+    table.write_text("Item,Price\nkiln,1881 EUR\nmill,1790 EUR\n")
+    done = readlet("ask", "What does the mill cost?", table, *BASELINE, "--json").json()
+    assert done["document"] == str(table)
+    assert done["n_best"][0]["place"] == "row 3"
 
 
 def test_a_folder_names_the_document_that_answers(readlet: Run, folder: Path) -> None:
@@ -186,6 +210,7 @@ def test_files_that_cannot_be_read_are_reported_and_skipped(readlet: Run, folder
     (folder / "b-empty.txt").write_bytes(b"")
     (folder / "c-blank.txt").write_text(" \n")
     (folder / "d-binary.txt").write_bytes(b"a\0b")
+    (folder / "table.zip").unlink()
     os.symlink("nowhere", folder / "e-link.txt")
     done = readlet("ask", QUESTION, folder, *BASELINE, "--json")
     assert (done.code, done.json()["text"]) == (0, "Ada Brook")
@@ -193,7 +218,7 @@ def test_files_that_cannot_be_read_are_reported_and_skipped(readlet: Run, folder
     assert "4 skipped" in skipped
     assert f"{folder}/b-empty.txt" in skipped
     assert f"{folder}/a-latin.txt: read as cp1252" in guessed
-    assert "files of other types" in others
+    assert "1 file of another type" in others
     done = readlet("ask", QUESTION, folder / "d-binary.txt", folder / "e-link.txt", *BASELINE)
     assert (done.code, done.out) == (2, "")
     assert "no text to read" in done.err.splitlines()[-1]

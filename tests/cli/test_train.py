@@ -184,6 +184,7 @@ def test_trains_and_reports(
     assert line.startswith(f"EM {scores['exact']:.2f}, F1 {scores['f1']:.2f} on ")
     assert line.endswith("; the reader is in runs/mine")
     assert "epoch 1.0: EM " in done.err
+    assert "kept: the weights after epoch 1, the best" in done.out
     assert Reader.load(folder).name == "mine"
 
 

@@ -217,6 +217,7 @@ def test_early_stop_keeps_the_best_weights(make_loop: MakeLoop, tmp_path: Path) 
     loop = make_loop(tmp_path, *settings, evaluate=evaluate)
     outcome = loop.run()
     assert outcome.steps == 12  # 4 evaluations, one every 3 steps: equal is not better
+    assert (outcome.kept, outcome.best) == (0.4, 0.4)
     assert [line["f1"] for line in read_log(tmp_path) if "f1" in line] == [10, 50, 49, 50]
     kept = list(loop.module.parameters())
     assert all(torch.equal(a, b) for a, b in zip(kept, seen[1], strict=True))

@@ -1,6 +1,7 @@
 """Text of files that users send: never what a page runs, and a reason where there is none."""
 
 import io
+import struct
 import zipfile
 from collections.abc import Callable
 from email.message import EmailMessage
@@ -30,6 +31,9 @@ def test_text_is_decoded() -> None:
     ("data", "kind", "fault"),
     [
         (b"\x89PNG\0\x1a", "text", "not text"),
+        (b"\xff\xd8\xff\xe1 photo", "markdown", "not text"),
+        (bytes(range(1, 256)) * 2, "text", "not text"),
+        (struct.pack("<99h", *range(99)), "text", "not text"),  # sound: every other byte is 0
         (b"caf\xe9", "text", "byte 3: not UTF-8"),
         (b"\xff\xfe\x00", "text", "not UTF-16"),
         (b" \n", "text", "no text"),
@@ -100,6 +104,10 @@ def test_words_and_lines_of_a_pdf_are_joined() -> None:
     ]
 
 
+def test_ligatures_of_a_pdf_are_typed() -> None:
+    assert joined_lines(["The o\ufb03ce \ufb01nds a \ufb06amp"]) == ["The office finds a stamp"]
+
+
 def test_running_heads_and_page_numbers_are_dropped() -> None:
     pages = [
         f"Harbour Board  Report {n}\nText of page {n}.\nMore of it.\n- {n} -" for n in (7, 8, 9)
@@ -107,6 +115,9 @@ def test_running_heads_and_page_numbers_are_dropped() -> None:
     kept = without_running_heads(pages)
     assert kept == [f"Text of page {n}.\nMore of it." for n in (7, 8, 9)]
     assert without_running_heads(pages[:1]) == [pages[0]]
+    short = [f"Part {n}\n{n + 3}" for n in range(3)]
+    assert without_running_heads(short) == ["Part 0", "Part 1", "Part 2"]
+    assert without_running_heads(["Rooms\n5", "Beds\n5"]) == ["Rooms\n5", "Beds\n5"]
 
 
 def test_a_sentence_goes_on_over_pages() -> None:
@@ -146,7 +157,7 @@ def xlsx() -> bytes:
 def test_word_files_have_headings_and_rows_with_their_header() -> None:
     found = read_bytes(docx(), "docx")
     assert "Plan: Basic; Price: 9 €" in found.text
-    assert found.place(found.text.index("9 €")) == "“Tariffs”"
+    assert found.place(found.text.index("9 €")) == "“Tariffs”, row 2"
     assert found.place(found.text.index("Thirty")) == "“Ending”"
     assert found.place(0) == "line 1"
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from readlet.errors import ReadletError
 from readlet.inference.baseline import LexicalBaseline
 from readlet.inference.calibration import DocumentOdds
+from readlet.inference.document_text import DocumentText, Part
 from readlet.inference.documents import Documents, Found
 from readlet.inference.inputs import (
     ALL_ANSWERABLE,
@@ -88,6 +89,17 @@ def test_documents_are_cut_between_paragraphs_then_sentences() -> None:
     wrapped = sentence.replace("word word ", "word\nword ")  # hard line breaks inside sentences
     assert all(text.endswith("end.") for text in cut_texts(" ".join([wrapped] * 30)))
     assert cut_texts(KILN) == [KILN]
+
+
+def test_rows_of_a_table_are_cut_apart() -> None:
+    rows = [Part(f"Oil, row {number}", f"Item: {number}; Price: {number + 9}") for number in (1, 2)]
+    long = Part("“End, row 3”", FILLER * 30)
+    document = DocumentText.of([Part("", "For all."), *rows, long])
+    first, *cut, end, rest = pieces(document.text, document.row_cuts)
+    assert document.text[first.start : first.end] == "For all."
+    assert [document.text[one.start : one.end] for one in cut] == [row.text for row in rows]
+    assert long.text.startswith(document.text[end.start : end.end])
+    assert document.place(rest.start) == long.label
 
 
 def cut_texts(document: str) -> list[str]:

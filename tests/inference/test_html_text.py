@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from readlet.inference.html_text import html_text
+from readlet.inference.html_text import html_parts, html_text
 
 
 def test_pages_are_read_as_they_are_shown() -> None:
@@ -174,7 +174,8 @@ class _Reference(HTMLParser):
 HOSTILE = (
     "<a |<a b='|<a b=\"|<x/|<x y=|<a =|<a b='>|<!--|<!-- --|<![CDATA[|<!|<?|</|<|</a|<script|"
     "<script>|<script></scrip|<title>|<textarea>|<template>|<div>|<pre>\n|&|&#|&#1|&#x|&notit|&amp;|<!-|"
-    "<a b=c |<meta |<meta charset="
+    "<a b=c |<meta |<meta charset=|<table>|<table><tr><th>|<tr><td>x|<td>|<th colspan=999>x|"
+    "<td rowspan=999>x|<tr><th>x<th rowspan=999>y<tr><td>z|<td colspan"
 ).split("|")
 
 
@@ -187,4 +188,25 @@ def test_hostile_pages_take_little_time(pattern: str) -> None:
     html_text(f"<{page}")
     html_text(f"<a {page}")
     html_text(f"<!--{page}")
+    html_text("<table><tr>" + "<th rowspan=999 colspan=999>column" * 99 + f"<tr>{page}")
     assert time.process_time() - before < 2
+
+
+def test_rows_of_tables_are_read_with_their_header() -> None:
+    page = """<h2>Plans</h2><table><thead><tr><th rowspan=2>Tariff<th colspan=2>Price
+        <tr><th>Monthly<th>Yearly</thead>
+        <tr><td>Plus</td><td>19&nbsp;EUR</td><td>190 EUR</td></tr>
+        <tr><td rowspan="2">Max<td><p>29</p><p>EUR</p><td></td>
+        <tr><td>31 EUR<td>300 EUR</table>
+        <table><tr><th>Notice<td>30 days<tr><th>Fee<td></table>"""
+    *_, plus, most, more, notice, fee = html_parts(page)
+    assert plus.text == "Tariff: Plus; Monthly: 19 EUR; Yearly: 190 EUR"
+    assert plus.label == "“Plans”, row 3"
+    assert most.text == "Tariff: Max; Monthly: 29 EUR"
+    assert more.text == "Tariff: Max; Monthly: 31 EUR; Yearly: 300 EUR"
+    assert (notice.text, fee.text) == ("Notice: 30 days", "Fee")
+
+
+def test_layout_is_no_table() -> None:
+    page = "<table><tr><td>Menu<td><h1>News</h1><table><tr><th>A<th>B<tr><td>1<td>2</table>more"
+    assert html_text(page) == "Menu\nNews\nA | B\nA: 1; B: 2\nmore"

@@ -181,7 +181,7 @@ def test_scores_that_are_normalised_afterwards(encoder_reader: Build) -> None:
 
 @pytest.mark.parametrize(
     ("mix", "suffix"),
-    [("encoder", ".svg"), ("scalar", ".svg"), ("scalar", ".png")],
+    [("encoder", ".svg"), ("scalar", ".svg"), ("scalar", ".png"), ("last", ".svg")],
 )
 def test_pictures(encoder_reader: Build, tmp_path: Path, mix: str, suffix: str) -> None:
     pytest.importorskip("matplotlib")
@@ -195,6 +195,7 @@ def test_pictures(encoder_reader: Build, tmp_path: Path, mix: str, suffix: str) 
         texts = "".join(ET.fromstring(written.decode()).itertext())
         assert "Why $5 or $6?" in texts
         assert "[CLS]" in texts
+        assert ("weight of each layer" in texts) == (mix != "last")
     if mix == "scalar":  # once for each kind of file
         save_picture(found, out)
         assert out.read_bytes() == written

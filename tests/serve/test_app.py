@@ -106,6 +106,21 @@ def test_an_answer_in_documents_has_its_place(server: Any, around: str) -> None:
         assert got["read"] <= got["pieces"]
 
 
+def test_places_of_answers_are_those_of_the_parts(server: Any) -> None:
+    rows = ["Item | Built", "Item: kiln; Built: 1881", "Item: mill; Built: 1790"]
+    starts = [0, 13, 37]
+    table = {"name": "table", "text": "\n".join(rows), "starts": starts}
+    labels = ["row 1", "row 2", "row 3"]
+    question = "When was the mill built?"
+    asked = {"question": question, "documents": [table | {"labels": labels}], "reader": "baseline"}
+    got = server.post("/ask", **asked).json()
+    assert (got["text"], got["candidates"][0]["place"], got["pieces"]) == ("1790", "row 3", 3)
+    got = server.post("/ask", **asked | {"documents": [table]})
+    assert got.status_code == 422
+    got = ask(server, question, table=table["text"]).json()
+    assert got["candidates"][0]["place"].startswith("line ")
+
+
 def test_documents_are_indexed_once(server: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from readlet.serve import documents as module
 

@@ -36,7 +36,15 @@ class Located:
 
     @property
     def place(self) -> str:
-        return f"{self.name}, {self.document.place(self.candidate.start)}"
+        """Its page, row or heading, or its line."""
+        return self.document.place(self.candidate.start)
+
+    @property
+    def whole_place(self) -> str:
+        return f"{self.name}, {self.place}"
+
+    def as_json(self) -> dict[str, Any]:
+        return {"document": self.name, "place": self.place} | asdict(self.candidate)
 
     def sentence(self) -> Text:
         """In one line, with the answer highlighted; a long one is cropped around it."""
@@ -55,11 +63,12 @@ class Answer:
     found: tuple[Located, ...]  # best first
     where: str  # where it was searched
     values: dict[str, Any]  # for JSON, without candidates
-    candidates: list[dict[str, Any]]
     note: str = ""
 
     def as_json(self, shown: int) -> dict[str, Any]:
-        return self.values | {"n_best": self.candidates[:shown]}
+        place = "" if self.prediction.abstained else self.found[0].place
+        best = [one.as_json() for one in self.found[:shown]]
+        return self.values | {"place": place, "n_best": best}
 
     def show(self, shown: int = 1) -> None:
         """Print the answer, its sentence and its place, and the `shown` best candidates."""
@@ -67,7 +76,8 @@ class Answer:
         if self.found:
             best = self.found[0]
             console.print(best.sentence())
-            console.print(best.place, style="dim", markup=False, soft_wrap=True)  # to be copied
+            # To be copied.
+            console.print(best.whole_place, style="dim", markup=False, soft_wrap=True)
         if self.note:
             console.print(self.note, style="dim")
         if shown > 1:
@@ -77,7 +87,7 @@ class Answer:
         """Print the candidates, each in its sentence."""
         for rank, one in enumerate(self.found[:shown], 1):
             score = f"  {rank}. {one.candidate.score:.2f}  "
-            place = Text(f"  {one.place}", style="dim")
+            place = Text(f"  {one.whole_place}", style="dim")
             console.print(Text.assemble(score, one.sentence(), place), soft_wrap=True)
 
     def show_passage(self) -> None:
@@ -115,8 +125,7 @@ class OnePassage:
 def answer_in(name: str, document: "DocumentText", question: str, prediction: Prediction) -> Answer:
     """The answer of a reader in one passage."""
     found = tuple(Located(name, document, candidate) for candidate in prediction.n_best)
-    best = [asdict(candidate) for candidate in prediction.n_best]
-    return Answer(question, prediction, found, "here", asdict(prediction), best)
+    return Answer(question, prediction, found, "here", asdict(prediction))
 
 
 @dataclass(frozen=True)
@@ -138,7 +147,6 @@ class ManyDocuments:
             tuple(Located(str(name), self.documents.document(name), one) for name, one in best),
             "in these documents",
             {"document": found[0].passage} | asdict(found[0].prediction),
-            [{"document": name} | asdict(one) for name, one in best],
             f"read {read} of {len(self.documents):,} documents",
         )
 
@@ -154,12 +162,18 @@ def show_prediction(prediction: Prediction, where: str = "here") -> None:
         answer = f"[bold]{escape(_shortened(prediction.text))}[/bold]"
         console.print(f"{answer}  [dim]({unsure}confidence {prediction.score:.2f})[/dim]")
         return
-    doubt = f"[dim]({unsure}probability {prediction.no_answer:.2f})[/dim]"
-    console.print(f"No answer {where}  {doubt}")
-    if prediction.n_best:  # abstaining may be wrong: the best candidate helps to judge it
-        guess = prediction.n_best[0]
+    # Abstaining may be wrong: the best candidate helps to judge it.
+    guess = next(iter(prediction.n_best), None)
+    none = f"{prediction.no_answer:.2f}"
+    if guess is None or guess.score < prediction.no_answer:
+        console.print(f"No answer {where}  [dim]({unsure}probability {none})[/dim]")
+        what, odds = "Best guess", ""
+    else:
+        console.print("No answer is sure enough")
+        what, odds = "Below the confidence asked for", f", of no answer {none}"
+    if guess is not None:
         shown = escape(_shortened(guess.text))
-        console.print(f"Best guess: {shown}  [dim](confidence {guess.score:.2f})[/dim]")
+        console.print(f"{what}: {shown}  [dim](confidence {guess.score:.2f}{odds})[/dim]")
 
 
 def _shortened(text: str) -> str:

@@ -128,7 +128,8 @@ def _asked(
         name = "standard input" if paths[0] == STANDARD_INPUT else paths[0]
         if document.guessed_encoding:
             say(f"readlet: {name}: read as {document.guessed_encoding}; --encoding names another")
-        if len(document.text) <= MOST_OF_PASSAGE:
+        # In a table read as a whole, readers mix the rows up.
+        if len(document.text) <= MOST_OF_PASSAGE and not document.row_cuts:
             return OnePassage(load_reader(reader, device=device), name, document, options)
         from readlet.inference.documents import Documents
 
@@ -156,7 +157,8 @@ def _report_skipped(files: "DocumentFiles") -> None:
         others = f"; and {len(files.guessed) - FEW:,} more" if len(files.guessed) > FEW else ""
         say(f"readlet: {'; '.join(files.guessed[:FEW])}{others}; --encoding names another")
     if files.others:
-        say(f"readlet: {files.others:,} files of other types skipped")
+        some = "file of another type" if files.others == 1 else "files of other types"
+        say(f"readlet: {files.others:,} {some} skipped")
 
 
 def converse(asked: Source, shown: int, *, as_json: bool) -> None:

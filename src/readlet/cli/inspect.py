@@ -38,7 +38,7 @@ def inspect(
 ) -> None:
     """Show where an answer comes from: scores of start and end.
 
-    --save draws them, and for an encoder reader how much each layer counts for each token.
+    --save draws them, and for a reader that mixes layers how much each counts for each token.
     """
     from readlet.inference.document_files import read_document
     from readlet.inference.inspection import inspect_answer, inspectable_reader
@@ -68,7 +68,7 @@ def _show_inspection(found: "Inspection") -> None:
     show_prediction(found.prediction)
     _show_likeliest(found)
     _show_decision(found)
-    if found.layers is not None:
+    if found.layers is not None and found.layers.are_mixed:
         note = "The weights of the layers: --save draws them, --json has all numbers."
         console.print(note, style="dim")
 

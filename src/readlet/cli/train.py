@@ -94,8 +94,20 @@ def train(
         soft_wrap=True,  # so that the path can be copied
         markup=False,
     )
+    if "kept_epoch" in metrics:
+        _show_kept(metrics["kept_epoch"], metrics["best_epoch"])
     if "start" in metrics:
         _show_gain(model.task, metrics, chosen.training.start)
+
+
+def _show_kept(kept: float, best: float) -> None:
+    """Say which weights these are, and whether others were better."""
+    line = f"kept: the weights after epoch {kept:g}"
+    if kept == best:
+        line += ", the best evaluation"
+    else:
+        line += f"; after {best:g} they were better, and training.patience keeps the best"
+    console.print(line, soft_wrap=True)
 
 
 def _show_gain(task: "Task", metrics: dict[str, Any], start: str) -> None:

@@ -37,6 +37,7 @@ class Progress:
     rollbacks: int = 0
     rollbacks_in_a_row: int = 0
     best_score: float | None = None
+    best_step: int = 0
     evaluations_since_best: int = 0
     seconds: float = field(default=0.0, compare=False)  # training time, without interruptions
 

@@ -100,6 +100,8 @@ class Outcome:
 
     steps: int
     rollbacks: int
+    kept: float  # the epoch whose weights these are
+    best: float  # the epoch of the best evaluation
 
 
 class TrainingLoop:
@@ -200,7 +202,12 @@ class TrainingLoop:
                     raise KeyboardInterrupt(f"stopped at step {step}; {self._how_to_resume}")
         self._keep_weights()
         self.accelerator.wait_for_everyone()  # the first to continue may remove the folder
-        return Outcome(self.progress.step, self.progress.rollbacks)
+        last, best = (
+            round(step / self.steps_per_epoch, 2)
+            for step in (self.progress.step, self.progress.best_step)
+        )
+        kept = best if self.settings.patience else last
+        return Outcome(self.progress.step, self.progress.rollbacks, kept, best)
 
     def _keep_weights(self) -> None:
         kept = self.selection.final_weights()

@@ -123,6 +123,7 @@ class WeightSelection:
             progress.evaluations_since_best += 1
             return
         progress.best_score, progress.evaluations_since_best = score, 0
+        progress.best_step = progress.step
         if self._patience:
             in_main(self._accelerator, self._save_best)
 

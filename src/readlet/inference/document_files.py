@@ -21,6 +21,7 @@ from readlet.storage.files import (
     check_encoding,
     decoded_chunks,
     encoding_of,
+    is_binary,
     is_utf8,
     likely_encoding,
     likely_utf16,
@@ -103,8 +104,7 @@ def _decoded(
     data: bytes, kind: DocumentKind, source: str | Path, encoding: str | None, *, guess: bool
 ) -> tuple[str, str]:
     """The text, and the encoding if it was guessed."""
-    is_wide = encoding_of(data, encoding or "").startswith(("utf-16", "utf-32"))
-    if b"\0" in data and not is_wide and not likely_utf16(data):
+    if is_binary(data, encoding_of(data, encoding or "")):
         raise bad_input(source, "", "is not text", f"give a file of {', '.join(KINDS)}")
     declared = ""
     if kind == "html" and not is_utf8(data):

@@ -33,8 +33,11 @@ class DocumentText:
             if not part.text.strip():
                 continue
             if text:
-                # A sentence that goes on is not cut.
-                joint = " " if between == "\n\n" and _goes_on(text[-1], part.text) else between
+                joint = between
+                if _is_row(part.label) or _is_row(labels[-1]):
+                    joint = "\n"
+                elif between == "\n\n" and _goes_on(text[-1], part.text):
+                    joint = " "  # a sentence that goes on is not cut
                 text.append(joint)
                 length += len(joint)
             starts.append(length)
@@ -42,6 +45,13 @@ class DocumentText:
             text.append(part.text)
             length += len(part.text)
         return cls("".join(text), tuple(starts), tuple(labels))
+
+    @property
+    def row_cuts(self) -> list[int]:
+        """Where rows of tables begin, and what comes after them."""
+        are_rows = [_is_row(label) for label in self.labels]
+        pairs = zip(self.starts, are_rows, [False, *are_rows], strict=False)
+        return [start for start, is_row, was_row in pairs if is_row or was_row]
 
     def place(self, at: int) -> str:
         """The name of the part with this character, or its line: `page 3`, `line 12`."""
@@ -78,3 +88,15 @@ def heading_label(heading: str) -> str:
     """The label of the text under a heading."""
     shown = " ".join(heading.split())
     return f"“{shown[:60]}…”" if len(shown) > 60 else shown and f"“{shown}”"
+
+
+def row_label(where: str, number: int) -> str:
+    """The label of a row of a table: in a sheet, or under a heading."""
+    return f"{where}, row {number:,}" if where else f"row {number:,}"
+
+
+_ROW = re.compile(r"(?:.*, )?row [0-9,]+", re.DOTALL)
+
+
+def _is_row(label: str) -> bool:
+    return _ROW.fullmatch(label) is not None

@@ -74,7 +74,7 @@ class Documents:
     def _cut(self) -> Iterator[list[str]]:
         """The words of each piece; its place is noted."""
         for key, document in self._documents.items():
-            for piece in pieces(document.text):
+            for piece in pieces(document.text, document.row_cuts):
                 self._places.append(_Place(key, piece.start, piece.end))
                 yield piece.words
 

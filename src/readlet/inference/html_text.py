@@ -11,7 +11,8 @@ import re
 from functools import lru_cache
 from html import unescape
 
-from readlet.inference.document_text import Part, dumped, heading_label
+from readlet.inference.document_text import Part, dumped, heading_label, row_label
+from readlet.inference.table_rows import TableRows
 from readlet.processes import write_text
 
 _UNSEEN = frozenset({"template", "noscript", "title", "iframe"})  # besides scripts and styles
@@ -25,6 +26,7 @@ _BLOCKS = frozenset(
 _KEEP_LINES = frozenset({"pre", "textarea"})
 _HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 _MARK = "\0"  # before a heading, while a page is read; no page shows it
+_ROW_MARK = _MARK * 2  # around the number of a row
 
 # As the standard of HTML reads them: a quote means something only after `=`.
 _ATTRIBUTE = r"""
@@ -61,6 +63,11 @@ def html_parts(page: str) -> list[Part]:
     found: list[Part] = []
     label, lines = "", list[str]()
     for line in _lines(page.replace(_MARK, " ")):
+        if line.startswith(_ROW_MARK):
+            number, _, row = line.removeprefix(_ROW_MARK).partition(_ROW_MARK)
+            found += [Part(label, "\n".join(lines)), Part(row_label(label, int(number)), row)]
+            lines = []
+            continue
         if line.startswith(_MARK):
             line = " ".join(line.replace(_MARK, " ").split())
             if not line:
@@ -73,8 +80,9 @@ def html_parts(page: str) -> list[Part]:
 
 
 def _lines(page: str) -> list[str]:
-    """The lines that have text; a heading begins with a mark."""
+    """The lines that have text; a heading begins with a mark, a row with two and its number."""
     parts: list[str] = []
+    tables = TableRows(parts, _ROW_MARK)
     unseen = ""  # the outermost element that is not shown
     depth = 0  # of templates in it
     kept = ""  # the outermost element whose lines are kept
@@ -101,16 +109,19 @@ def _lines(page: str) -> list[str]:
         if tag[0] == "/":
             tag = tag[1:]
             kept = "" if tag == kept else kept
+            tables.end(tag)
         elif page[end - 2] != "/":
             if tag in _UNSEEN:
                 unseen, depth = tag, 0
             elif tag in _KEEP_LINES:
                 kept = kept or tag
+            tables.begin(tag, markup[0])
         _break(parts, tag)
         if tag in _HEADINGS and markup[2][0] != "/":
             parts.append(_MARK)
     if not unseen:
         parts.append(_shown(page[at:], kept))
+    tables.end("tr")  # the last one may be open
     lines = (" ".join(line.split()) for line in "".join(parts).split("\n"))
     return [line for line in lines if line]
 

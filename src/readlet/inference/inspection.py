@@ -24,6 +24,7 @@ from readlet.types import Example, Prediction
 
 START, END = 0, 1
 """Indices of the two sides in all arrays here."""
+_CANDIDATES = "give `bundled` or a trained reader, or see: readlet ask --reader baseline --n-best 5"
 _DIGITS = 6  # decimals in JSON
 
 
@@ -96,7 +97,7 @@ def inspectable_reader(name: str, *, device: str = AUTO) -> Reader:
         device = chosen_device(device)
     reader = load_reader(name, device=device)
     if not isinstance(reader, Reader):
-        fault, remedy = "has no scores to inspect", "give a trained reader's folder, or `bundled`"
+        fault, remedy = "has no scores to inspect", _CANDIDATES
         raise bad_input(BASELINE, "", fault, remedy)
     return reader
 

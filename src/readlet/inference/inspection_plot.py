@@ -45,6 +45,8 @@ def save_picture(inspection: Inspection, path: Path) -> None:
     first = min(max(inspection.first - _TOKENS // 2, 0), max(len(inspection.offsets) - _TOKENS, 0))
     shown = range(first, min(first + _TOKENS, len(inspection.offsets)))
     view = inspection.layers
+    if view is not None and not view.are_mixed:
+        view = None  # the same for all tokens
     heights = [1.6, 1.6]
     if view is not None:
         heights += [0.4 + 0.2 * len(view.weights)] * 2

@@ -19,8 +19,9 @@ from itertools import islice
 from typing import Any
 
 from readlet.errors import ReadletError, extra_needed
-from readlet.inference.document_text import Part, dumped, heading_label
+from readlet.inference.document_text import Part, dumped, heading_label, row_label
 from readlet.inference.html_text import html_text
+from readlet.inference.table_rows import row_line
 from readlet.processes import write_text
 
 _MOST_UNPACKED, _MOST_MEMBERS = 200_000_000, 10_000  # bytes, files
@@ -40,8 +41,11 @@ def docx_parts(data: bytes) -> Iterator[Part]:
     label, lines = "", list[str]()
     for block in Document(io.BytesIO(data)).iter_inner_content():
         if isinstance(block, Table):
+            yield Part(label, "\n".join(lines))
+            lines = []
             rows = ([cell.text for cell in row.cells] for row in block.rows)
-            lines += (line for _, line in _table_lines(rows))
+            for number, line in _table_lines(rows):
+                yield Part(row_label(label, number), line)
             continue
         text = block.text.strip()
         style = (block.style and block.style.name) or ""
@@ -62,7 +66,7 @@ def xlsx_parts(data: bytes) -> Iterator[Part]:
     for sheet in book.worksheets:
         rows = (map(_shown, islice(row, _MOST_CELLS)) for row in sheet.iter_rows(values_only=True))
         for number, line in _table_lines(rows):
-            yield Part(f"{sheet.title}, row {number:,}", line)
+            yield Part(row_label(sheet.title, number), line)
 
 
 def csv_parts(data: bytes) -> Iterator[Part]:
@@ -76,7 +80,7 @@ def csv_parts(data: bytes) -> Iterator[Part]:
     csv.field_size_limit(1 << 20)
     rows = csv.reader(io.StringIO(text, newline=""), dialect)
     for number, line in _table_lines(rows):
-        yield Part(f"row {number:,}", line)
+        yield Part(row_label("", number), line)
 
 
 def eml_parts(data: bytes) -> Iterator[Part]:
@@ -115,11 +119,7 @@ def _table_lines(rows: Iterable[Iterable[str]]) -> Iterator[tuple[int, str]]:
             if filled:
                 yield number, " | ".join(filled)
         elif filled:
-            named = zip(cells, [*header, *[""] * len(cells)], strict=False)
-            yield (
-                number,
-                "; ".join(f"{name}: {cell}" if name else cell for cell, name in named if cell),
-            )
+            yield number, row_line(cells, header)
 
 
 def _shown(value: object) -> str:

@@ -75,13 +75,21 @@ def without_running_heads(pages: Sequence[str]) -> list[str]:
     lines = [[line.strip() for line in page.split("\n") if line.strip()] for page in pages]
     seen = Counter(form for page in lines for form in {_form(page[i]) for i in _edges(page)})
     needed = max(_LEAST_PAGES, _OF_PAGES * sum(map(bool, lines)))
+    # Of pages of any length, numbers that grow with the pages.
+    numbers = {
+        (at, i): int(number[0][:9]) - at
+        for at, page in enumerate(lines)
+        for i in {0, len(page) - 1}
+        if page
+        and _PAGE_NUMBER.fullmatch(_form(page[i]))
+        and (number := _DIGITS.search(page[i])) is not None
+    }
+    shifts = Counter(numbers.values())
     found = []
-    for page in lines:
-        dropped = {
-            i
-            for i in _edges(page)
-            if seen[form := _form(page[i])] >= needed
-            or (_PAGE_NUMBER.fullmatch(form) and i in (0, len(page) - 1) and seen[form] > 1)
+    for at, page in enumerate(lines):
+        dropped = {i for i in _edges(page) if seen[_form(page[i])] >= needed}
+        dropped |= {
+            i for i in {0, len(page) - 1} if (at, i) in numbers and shifts[numbers[at, i]] > 1
         }
         found.append("\n".join(line for i, line in enumerate(page) if i not in dropped))
     return found
@@ -96,6 +104,7 @@ def _edges(page: Sequence[str]) -> set[int]:
     return {*range(most), *range(count - most, count)}
 
 
+_LIGATURES = {0xFB00 + at: typed for at, typed in enumerate("ff fi fl ffi ffl st st".split())}
 _HYPHENATED = re.compile(r"(\w+)[-\u2010\u00ad]$")
 _FULL = 0.75  # of the longest lines: a line of this length may go on in the next one
 _NEW_LINE = re.compile(r"[-•*▪·–—○●]\s|\(?\w{1,3}[.)]\s|[|]")  # an item of a list
@@ -103,11 +112,12 @@ _ENDS = (".", "!", "?", ":", ";", "”", '"')
 
 
 def joined_lines(pages: Sequence[str]) -> list[str]:
-    """The pages with joined paragraphs and without hyphenation.
+    """The pages with joined paragraphs, without hyphenation and ligatures.
 
     A line goes on in the next one if it is about as long as the longest ones, or ends within a
     word. Short lines, of tables, lists and addresses, are kept.
     """
+    pages = [page.translate(_LIGATURES) for page in pages]
     words = Counter(re.findall(r"\w+(?:-\w+)*", "\n".join(pages).lower()))
     return [_joined(page.split("\n"), words) for page in pages]
 

@@ -4,6 +4,7 @@ Long documents in pieces that are found and read on their own, with their offset
 """
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
@@ -103,27 +104,31 @@ class Piece(NamedTuple):
     words: list[str]
 
 
-def pieces(document: str) -> list[Piece]:
+def pieces(document: str, cuts: Sequence[int] = ()) -> list[Piece]:
     """The document in pieces of at most MAX_WORDS words, which together hold every word.
 
-    A document that is short enough is one piece. A longer one is cut between paragraphs where
+    It is cut at these characters, in order: rows of tables, which say nothing about each other. In
+    between, what is short enough is one piece. What is longer is cut between paragraphs where
     possible, else between lines, else between sentences, else anywhere; no piece but the last is
     shorter than half of MAX_WORDS.
     """
     spans = word_spans(document)
+    starts = [start for start, _ in spans]
     found = []
     first = 0
-    while first < len(spans):
-        last = first + MAX_WORDS
-        if last < len(spans):
-            cuts = range(last, first + MAX_WORDS // 2 - 1, -1)  # the latest of equals
-            last = max(cuts, key=lambda cut: _strength(document, spans[cut - 1][1], spans[cut][0]))
-        else:
-            last = len(spans)
-        inside = spans[first:last]
-        words = [document[start:end] for start, end in inside]
-        found.append(Piece(inside[0][0], inside[-1][1], words))
-        first = last
+    for cut in (*cuts, len(document)):
+        end = bisect_left(starts, cut)
+        while first < end:
+            last = first + MAX_WORDS
+            if last < end:
+                ways = range(last, first + MAX_WORDS // 2 - 1, -1)  # the latest of equals
+                last = max(ways, key=lambda at: _strength(document, spans[at - 1][1], starts[at]))
+            else:
+                last = end
+            inside = spans[first:last]
+            words = [document[start:end] for start, end in inside]
+            found.append(Piece(inside[0][0], inside[-1][1], words))
+            first = last
     return found
 
 

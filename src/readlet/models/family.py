@@ -157,6 +157,11 @@ class LayerView:
     scores: Floats  # (T, 2) scores of the span head for start and end
     normalised: bool  # NormSoftmax centres and scales these scores afterwards
 
+    @property
+    def are_mixed(self) -> bool:
+        """Whether more than one layer counts."""
+        return int(self.weights.any(axis=(1, 2)).sum()) > 1
+
 
 @runtime_checkable
 class LayeredScorer(Protocol):

@@ -205,7 +205,8 @@ class Training(Section):
     track_softmax: bool = False
     """Log statistics of the inputs and outputs of attention's softmax with every evaluation."""
     patience: Count = 0
-    """Stop after this many evaluations without a better score; 0: never."""
+    """Keep the weights of the best evaluation, and stop after this many without a better score; 0:
+    keep the last weights, and never stop."""
     checkpoint_every: Positive = 500
     """Steps between two checkpoints."""
     log_every: Positive = 50

@@ -10,6 +10,7 @@ from typing import Any
 
 from readlet.errors import ReadletError
 from readlet.inference.calibration import DocumentOdds
+from readlet.inference.document_text import DocumentText
 from readlet.inference.documents import Documents
 from readlet.inference.inputs import (
     DEFAULTS,
@@ -22,7 +23,7 @@ from readlet.serve.limits import Limits
 from readlet.serve.messages import AskResponse, LocatedCandidate
 from readlet.serve.registry import Question, ServedReader
 from readlet.text.passages import place_of
-from readlet.types import Candidate, Prediction
+from readlet.types import Candidate, Prediction, certainty_of
 
 
 class Shelf:
@@ -33,11 +34,13 @@ class Shelf:
         self._kept: OrderedDict[bytes, Documents] = OrderedDict()
         self._lock = threading.Lock()  # one is indexed at a time
 
-    def documents(self, texts: Mapping[str, str]) -> Documents:
+    def documents(self, texts: Mapping[str, DocumentText]) -> Documents:
         digest = hashlib.sha256()
-        for part in (part for item in texts.items() for part in item):
-            encoded = part.encode()
-            digest.update(b"%d:" % len(encoded) + encoded)
+        for name, document in texts.items():
+            cuts = " ".join(map(str, document.row_cuts))
+            for part in (name, document.text, cuts):
+                encoded = part.encode()
+                digest.update(b"%d:" % len(encoded) + encoded)
         key = digest.digest()
         with self._lock:
             if key not in self._kept:
@@ -91,17 +94,18 @@ def answer_documents(
     name: str,
     reader: QueuedReader,
     shelf: Shelf,
-    texts: Mapping[str, str],
+    texts: Mapping[str, DocumentText],
     question: str,
     options: AnswerOptions,
     limits: Limits,
 ) -> AskResponse:
     """The answer and the candidates with their places; a short text is read as a whole."""
-    ((document, text), *others) = texts.items()
+    ((only, first), *others) = texts.items()
     located: list[tuple[str, Candidate]]
-    if not others and len(text) <= limits.passage_characters:
-        top = reader.answer(question, text, options)
-        located = [(document, candidate) for candidate in top.n_best]
+    # In a table read as a whole, readers mix the rows up.
+    if not others and len(first.text) <= limits.passage_characters and not first.row_cuts:
+        top = reader.answer(question, first.text, options)
+        located = [(only, candidate) for candidate in top.n_best]
         read = pieces = 1
     else:
         documents = shelf.documents(texts)
@@ -129,15 +133,17 @@ def answer_documents(
     )
 
 
-def _located(document: str, text: str, candidate: Candidate) -> LocatedCandidate:
-    place = place_of(text, candidate.start, candidate.end)
+def _located(name: str, document: DocumentText, candidate: Candidate) -> LocatedCandidate:
+    place = place_of(document.text, candidate.start, candidate.end)
     return LocatedCandidate(
-        document=document,
+        document=name,
         text=candidate.text,
         start=candidate.start,
         end=candidate.end,
         score=candidate.score,
+        certainty=certainty_of(candidate.score),
         sentence=place.sentence,
         sentence_start=place.start,
         line=place.line,
+        place=document.place(candidate.start),
     )

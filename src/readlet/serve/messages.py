@@ -86,9 +86,13 @@ class AnswerResponse(BaseModel):
     answers: list[Prediction]
 
 
-class DocumentText(Request):
+class NamedDocument(Request):
+    """A document; the parts are those of /text, without which places are lines."""
+
     name: Annotated[str, Field(min_length=1, max_length=1000)]
     text: str
+    starts: Annotated[list[int], Field(description="Where the parts begin.")] = []
+    labels: Annotated[list[str], Field(description="Of the parts, such as `page 3`.")] = []
 
 
 class AskRequest(_Options):
@@ -105,7 +109,7 @@ class AskRequest(_Options):
         }
     )
     question: _Text
-    documents: Annotated[list[DocumentText], Field(min_length=1)]
+    documents: Annotated[list[NamedDocument], Field(min_length=1)]
 
 
 class LocatedCandidate(BaseModel):
@@ -116,9 +120,11 @@ class LocatedCandidate(BaseModel):
     start: int
     end: int
     score: Annotated[float, Field(description="Probability that this answer is right.")]
+    certainty: Annotated[str, Field(description="The score in a word: sure, likely or unsure.")]
     sentence: str
     sentence_start: int
     line: Annotated[int, Field(description="From 1.")]
+    place: Annotated[str, Field(description="Its page, row or heading; else its line.")]
 
 
 class AskResponse(BaseModel):

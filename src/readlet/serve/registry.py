@@ -5,11 +5,13 @@ Requests become queue items: lists are paired, and their sizes are checked.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
 from readlet.errors import ReadletError, bad_input
 from readlet.inference.classifier import Classifier, Text
+from readlet.inference.document_text import DocumentText
 from readlet.inference.inputs import Answerer, AnswerOptions
 from readlet.inference.model_folder import BASELINE, BUNDLED, reader_folder
 from readlet.inference.reader import Reader, load_reader
@@ -159,13 +161,13 @@ def questions_of(asked: AnswerRequest, options: AnswerOptions, limits: Limits) -
     ]
 
 
-def documents_of(asked: AskRequest, limits: Limits) -> dict[str, str]:
+def documents_of(asked: AskRequest, limits: Limits) -> dict[str, DocumentText]:
     """The documents of a request by name."""
     _check(asked.question, "question", limits.question_characters)
     if len(asked.documents) > limits.documents:
         fault = f"documents: {len(asked.documents)} of them; at most {limits.documents:,}"
         raise RequestError(422, fault)
-    texts: dict[str, str] = {}
+    texts: dict[str, DocumentText] = {}
     left = limits.document_characters
     for document in asked.documents:
         _check(document.name, "name", left)
@@ -177,7 +179,11 @@ def documents_of(asked: AskRequest, limits: Limits) -> dict[str, str]:
             raise RequestError(422, f"{fault}; leave some out")
         _check(document.text, document.name, left)
         left -= len(document.text)
-        texts[document.name] = document.text
+        starts, labels = document.starts, document.labels
+        if len(starts) != len(labels) or any(a > b for a, b in pairwise([0, *starts])):
+            fault = f"{document.name}: starts and labels do not belong together"
+            raise RequestError(422, f"{fault}; give those of /text, or neither")
+        texts[document.name] = DocumentText(document.text, tuple(starts), tuple(labels))
     return texts
 
 

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TextIO, cast
+from unicodedata import category
 
 from readlet.errors import EncodingError, ReadletError, bad_input, input_error, shortened
 from readlet.storage.overwrite import check_file
@@ -284,6 +285,28 @@ def likely_utf16(head: bytes) -> str:
         return ""
     zeros_first, zeros_second = sample[::2].count(0), sample[1::2].count(0)
     return "utf-16-le" if zeros_second > zeros_first else "utf-16-be"
+
+
+# Of images and archives; those that a text may begin with are left to the control characters.
+_SIGNATURES = (b"\x89PNG", b"\xff\xd8\xff", b"PK\x03\x04", b"\x1f\x8b", b"\xd0\xcf\x11\xe0")
+_SHIFTS = "\x0e\x0f\x1b"  # encodings of East Asia change alphabets with them
+_MOST_CONTROLS = 0.02  # of the characters; of random bytes it is a tenth
+
+
+def is_binary(data: bytes, encoding: str) -> bool:
+    """Whether these are plainly no text: by their signature, or by control characters."""
+    if data.startswith(_SIGNATURES):
+        return True
+    wide = encoding if encoding.startswith(("utf-16", "utf-32")) else likely_utf16(data)
+    if b"\0" in data and not wide:
+        return True
+    sample = data[:_SAMPLE].decode(wide or "latin-1", "replace")
+    # In UTF-16 pairs of bytes also give characters that do not exist, and halves of some.
+    kinds = ("Cc", "Cn", "Co", "Cs") if wide else ("Cc",)
+    last = "\U0010ffff" if wide else "\x7f"  # beyond it every byte may be a letter
+    unlikely = (c <= last and category(c) in kinds and not c.isspace() for c in sample)
+    controls = sum(unlikely) - sum(map(sample.count, _SHIFTS))
+    return controls > max(3, _MOST_CONTROLS * len(sample))
 
 
 def likely_encoding(data: bytes, at: int) -> str:

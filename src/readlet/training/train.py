@@ -195,7 +195,8 @@ def train(
             assert isinstance(evaluator, SpanEvaluator)
             assert split is not None
             crossed = cross_validate(recipe, objective, split, evaluator, folder, accelerator)
-            return _finish(recipe, data, evaluator, Outcome(crossed.steps, 0), start, crossed)
+            outcome = Outcome(crossed.steps, 0, 0.0, 0.0)
+            return _finish(recipe, data, evaluator, outcome, start, crossed)
         initial = weights_of(start, scorer) if start is not None else {}
         if is_compiled:
             family.compile(scorer)
@@ -291,6 +292,8 @@ def _finish(
         "rollbacks": outcome.rollbacks,
         **fitted.metrics,
     }
+    if crossed is None:
+        metrics |= {"kept_epoch": outcome.kept, "best_epoch": outcome.best}
     notice = ""
     if start is not None:
         metrics["start"] = scores_before(start, evaluator, data, scored)

@@ -3,15 +3,11 @@
 import { button, element, isolated, percent, units } from "./elements.js";
 
 // Words and colours of the same confidence.
-function sureness(score) {
-  if (score >= 0.8) return ["Sure", "high"];
-  return score >= 0.5 ? ["Likely", "middle"] : ["Unsure", "low"];
-}
+const SURENESS = { sure: ["Sure", "high"], likely: ["Likely", "middle"], unsure: ["Unsure", "low"] };
 
 export class Card {
   // `documents` has the texts by name; `show` is called when another candidate is chosen.
-  // An answer is given if it is right with at least the probability `level`.
-  constructor(found, number, level, documents, show) {
+  constructor(found, number, documents, show) {
     const { reader } = found;
     const candidates = found.candidates.filter(({ score }, n) => n < 1 || score >= 0.01);
     Object.assign(this, { reader, number, documents, found: { ...found, candidates } });
@@ -40,12 +36,7 @@ export class Card {
     this.title = element("summary");
     this.others = element("details", {}, this.title, element("ol", {}, ...items), hint);
     this.element.append(this.others);
-    this.judge(level);
-  }
-
-  judge(level) {
-    const [best] = this.found.candidates;
-    this.first = best && best.score >= level ? 0 : -1; // -1: no candidate, no answer
+    this.first = found.abstained ? -1 : 0; // -1: no candidate, no answer
     this.title.textContent = this.first < 0 ? "Best guesses" : "All candidates";
     this.others.hidden = this.buttons.length <= this.first + 1;
     this.choose(this.first);
@@ -77,10 +68,7 @@ export class Card {
   }
 
   where(candidate) {
-    // Parts of a document, such as pages, and their names.
-    const { starts = [], labels = [] } = this.documents.get(candidate.document);
-    const part = labels[starts.findLastIndex((start) => start <= candidate.start)];
-    return `${candidate.document}, ${part || `line ${candidate.line}`}`;
+    return `${candidate.document}, ${candidate.place}`;
   }
 
   sentence(candidate) {
@@ -98,13 +86,18 @@ export class Card {
   choose(number) {
     this.chosen = number;
     const { candidate } = this;
-    const [word, level] = sureness(candidate ? candidate.score : this.found.no_answer);
-    const score = percent(candidate ? candidate.score : this.found.no_answer);
-    const none = this.found.no_answer >= 0.5 ? "in these documents" : "that is sure enough";
-    this.line.textContent = candidate ? candidate.text : `No answer ${none}`;
+    const { no_answer: none, candidates } = this.found;
+    const isLikely = candidates.length > 0 && candidates[0].score >= none;
+    const { certainty, score } = candidate ?? { certainty: this.found.certainty, score: none };
+    const [word, level] = SURENESS[certainty];
+    const refused = isLikely ? "No answer is sure enough" : "No answer in these documents";
+    this.line.textContent = candidate ? candidate.text : refused;
     this.element.classList.toggle("abstained", !candidate);
     this.sure.className = `sure ${candidate ? level : "none"}`;
-    this.sure.textContent = `${word} · ${score}`;
+    this.sure.textContent = `${word} · ${percent(score)}`;
+    if (!candidate && isLikely) {
+      this.sure.textContent = `Best guess ${percent(candidates[0].score)} · no answer ${percent(none)}`;
+    }
     this.quote.replaceChildren(...(candidate ? this.sentence(candidate) : []));
     this.quote.hidden = !candidate;
     this.place.textContent = candidate ? this.where(candidate) : "";

@@ -11,11 +11,14 @@ function load(key, otherwise) {
   }
 }
 
+// Whether it could be kept.
 function keep(key, value) {
   try {
     localStorage.setItem(key, JSON.stringify(value));
+    return true;
   } catch {
     localStorage.removeItem(key); // full, or not allowed
+    return false;
   }
 }
 
@@ -30,7 +33,8 @@ export function keepQuestion(entry) {
 
 export function keepDocuments(all) {
   const size = all.reduce((sum, { text }) => sum + text.length, 0);
-  keep("readlet-documents", size > MOST_TEXT ? [] : all);
+  const fits = size <= MOST_TEXT;
+  return keep("readlet-documents", fits ? all : []) && fits;
 }
 
 export const keepSettings = (changed) => keep("readlet-settings", { ...settings(), ...changed });

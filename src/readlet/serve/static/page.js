@@ -13,9 +13,10 @@ const passage = byId("passage");
 const question = byId("question");
 const view = new TextView(byId("text"));
 const documents = new Map(); // name -> {name, text, starts, labels}
-let server = { readers: [], limits: {}, kinds: {} };
+let server = { readers: [], limits: {}, kinds: {}, levels: {} };
 let current = null; // the name of the document that is shown; null: the text is being edited
 let cards = [];
+let lastQuestion = "";
 let asking = null; // to abort: the server then does not compute what nobody waits for
 
 // What is seen anyway is only said, to screen readers.
@@ -43,6 +44,7 @@ async function begin() {
     return;
   }
   byId("key-form").hidden = true;
+  showLevel(); // with its name
   say(server.readers.length ? "" : "This server has no reader; its API classifies texts.");
   const endings = Object.keys(server.kinds);
   byId("file").accept = endings.join(",");
@@ -90,8 +92,12 @@ function open(name) {
 function changed() {
   cards = [];
   byId("results").replaceChildren();
-  memory.keepDocuments([...documents.values()]);
+  remember();
   showDocuments();
+}
+
+function remember() {
+  byId("not-kept").hidden = memory.keepDocuments([...documents.values()]);
 }
 
 function drop(name) {
@@ -113,7 +119,7 @@ function takePasted() {
   documents.set(PASTED, { name: PASTED, text: passage.value });
   passage.value = "";
   current = PASTED;
-  memory.keepDocuments([...documents.values()]);
+  remember();
   showDocuments();
 }
 
@@ -183,18 +189,26 @@ function showHistory() {
 
 const level = () => Number(byId("level").value);
 
+// It is `min_confidence`: by its name where it has one.
+function minConfidence() {
+  const named = Object.entries(server.levels).find(([, value]) => value === level());
+  return named ? named[0] : level();
+}
+
 function showLevel() {
-  const shown = level() ? `at least ${percent(level())} sure` : "asked, always";
+  const chosen = minConfidence();
+  const shown = chosen === level() ? String(chosen) : `${chosen} (${level()})`;
   byId("level").nextElementSibling.nextElementSibling.textContent = shown;
   byId("level").setAttribute("aria-valuetext", shown);
 }
 
 function askFor(text) {
   question.value = text;
-  ask();
+  ask(text);
 }
 
-async function ask() {
+// `again`: the same question at another level, while the user is busy with the slider.
+async function ask(text, { again = false } = {}) {
   takePasted();
   if (!documents.size) {
     say("Give a text or a document first.", { fault: true });
@@ -213,23 +227,30 @@ async function ask() {
   asking = mine;
   say("Reading …");
   byId("results").setAttribute("aria-busy", "true");
-  const texts = [...documents.values()].map(({ name, text }) => ({ name, text }));
-  const asked = { question: question.value, documents: texts };
+  lastQuestion = text;
+  const texts = [...documents.values()].map(({ name, text, starts, labels }) => ({
+    name,
+    text,
+    starts,
+    labels,
+  }));
+  const json = { question: text, documents: texts, min_confidence: minConfidence() };
   try {
     const found = await Promise.all(
       chosenOnes.map(({ name }) =>
-        request("/ask", { json: { ...asked, reader: name }, signal: mine.signal }),
+        request("/ask", { json: { ...json, reader: name }, signal: mine.signal }),
       ),
     );
-    cards = found.map((one, number) => new Card(one, number, level(), documents, show));
+    cards = found.map((one, number) => new Card(one, number, documents, show));
     byId("results").classList.toggle("single", cards.length === 1);
     byId("results").replaceChildren(...cards.map((card) => card.element));
     const best = cards.find((card) => card.mark);
     if (best) show(best);
     else showDocuments();
     summarise();
-    memory.keepQuestion({ question: asked.question, answers: cards.map(({ said }) => said) });
+    memory.keepQuestion({ question: text, answers: cards.map(({ said }) => said) });
     showHistory();
+    if (again) return;
     question.select(); // a follow-up question replaces this one
     byId("results").firstElementChild.scrollIntoView({ block: "nearest" }); // on a small screen
   } catch (error) {
@@ -250,15 +271,14 @@ function summarise() {
   say(cards.map(({ summary }) => summary).join("; "), { seen: true });
 }
 
-byId("level").addEventListener("input", () => {
-  showLevel();
+byId("level").addEventListener("input", showLevel);
+byId("level").addEventListener("change", () => {
   memory.keepSettings({ level: level() });
-  for (const card of cards) card.judge(level());
-  if (cards.length) showDocuments();
+  if (cards.length) ask(lastQuestion, { again: true });
 });
 byId("ask").addEventListener("submit", (event) => {
   event.preventDefault();
-  ask();
+  ask(question.value);
 });
 byId("key-form").addEventListener("submit", (event) => {
   event.preventDefault();
@@ -308,7 +328,7 @@ document.addEventListener("drop", async (event) => {
   take(await dropped(event.dataTransfer));
 });
 
-byId("level").value = memory.settings().level ?? 0.25;
+byId("level").value = memory.settings().level ?? 0.7;
 showLevel();
 for (const one of memory.documents()) documents.set(one.name, one);
 current = documents.keys().next().value ?? null;
