@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from readlet.inference.reader import Reader
+from readlet.inference.trained_model import needs_torch
 from readlet.text.word_features import Vocabulary, WordEncoder
 
 Run = Callable[..., Any]
@@ -66,3 +67,13 @@ def test_an_encoder_reader(readlet: Run, tmp_path: Path, on_encoder: Path) -> No
     assert [line.split(": ")[1] for line in again.out.splitlines()] == [
         f"weights in float16, {size(folder) / 1e6:.2f} MB" for folder in (out, tmp_path / "again")
     ]
+
+
+def test_eight_bits_need_no_torch(
+    readlet: Run, tmp_path: Path, random_encoder_reader: Callable[..., Reader]
+) -> None:
+    """As the bundled reader: an ONNX model stands beside the weights."""
+    random_encoder_reader().save(tmp_path / "whole")
+    assert readlet("slim", tmp_path / "whole", "--out", tmp_path / "slim", "--int8").code == 0
+    assert not needs_torch(str(tmp_path / "slim"))
+    assert needs_torch(str(tmp_path / "whole"))

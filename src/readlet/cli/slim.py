@@ -43,8 +43,10 @@ def slim(
     """Write a smaller copy of a reader.
 
     Weights are in half precision, and only frequent words are kept. A reader without word
-    vectors, such as one on an encoder, is only rounded, with --int8 to a quarter of its size.
+    vectors, such as one on an encoder, is only rounded. With --int8 it has a quarter of its size,
+    and an ONNX model beside its weights, so that it answers without torch.
     """
+    from readlet.export.beside_weights import add_onnx_model, has_onnx_form
     from readlet.inference.slimming import MEGABYTE, slim_folder
 
     made = slim_folder(
@@ -57,6 +59,8 @@ def slim(
         notice=notice,
         device=device,
     )
+    if int8 and has_onnx_form(out):
+        add_onnx_model(out)
     for name, count, stored, size in (
         (reader, made.words_before, made.stored_before, made.bytes_before),
         (str(out), made.words, made.stored, made.bytes),

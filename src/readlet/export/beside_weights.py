@@ -21,6 +21,7 @@ from readlet.inference.reader import Reader
 from readlet.models.encoder.scorer import EncoderScorer
 from readlet.models.onnx.model import MODEL, TRANSPOSED, WEIGHTS, OnnxModel
 from readlet.models.onnx.scorer import Exported, OnnxSpanScorer
+from readlet.storage.stored_files import own_json
 
 
 def add_onnx_model(folder: Path) -> float:
@@ -45,6 +46,12 @@ def add_onnx_model(folder: Path) -> float:
         difference = require_equal(str(folder), scorer, made, rows)
         replace(reader, scorer=made).write(folder)
     return difference
+
+
+def has_onnx_form(folder: Path) -> bool:
+    """Whether the model in a folder can have an ONNX model that reads its weights."""
+    config = own_json(folder / "config.json") or {}
+    return config.get("architecture") == "encoder"
 
 
 def take_weights_out(path: Path, weights: Mapping[str, NDArray[Any]]) -> tuple[str, ...]:
