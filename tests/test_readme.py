@@ -104,10 +104,22 @@ def test_the_two_commands_come_first() -> None:
 
 
 def test_the_source_archive_has_what_the_commands_need() -> None:
+    """And nothing of the integrations, which are packages of their own."""
     sdist = pytest.importorskip("hatchling.builders.sdist")
     files = sdist.SdistBuilder(str(ROOT)).recurse_included_files()
+    found = {file.distribution_path for file in files}
     needed = {"Makefile", "constraints.txt", "README.md", "CONTRIBUTING.md", "docs/design.md"}
-    assert needed <= {file.distribution_path for file in files}
+    assert needed | {".ci/smoke", "hatch_build.py"} <= found
+    assert not any(path.startswith("integrations") for path in found)
+
+
+def test_links_of_the_readme_lead_somewhere_on_the_package_index() -> None:
+    metadata = pytest.importorskip("hatchling.metadata.core")
+    plugins = pytest.importorskip("hatchling.plugin.manager").PluginManager()
+    readme = metadata.ProjectMetadata(str(ROOT), plugins).core.readme
+    links = re.findall(r"\]\(([^)]+)\)", readme)
+    assert len(links) == README.read_text("utf-8").count("](")
+    assert [link for link in links if not link.startswith("https://")] == []
 
 
 def test_links_and_pictures_exist() -> None:
@@ -144,4 +156,6 @@ def test_the_version_is_the_same_everywhere() -> None:
     cited = re.search(r"^version: (.*)$", (ROOT / "CITATION.cff").read_text("utf-8"), re.MULTILINE)
     assert cited is not None
     assert project["version"] == readlet_version == cited[1]
+    for path in ROOT.glob("integrations/*/pyproject.toml"):  # published with the same tag
+        assert tomllib.loads(path.read_text("utf-8"))["project"]["version"] == readlet_version
     assert f"\n## {readlet_version} " in (ROOT / "CHANGELOG.md").read_text("utf-8")
