@@ -13,6 +13,7 @@ from readlet import (
     Example,
     Found,
     Prediction,
+    Published,
     Reader,
     ReadletError,
     Sentence,
@@ -22,6 +23,7 @@ from readlet import (
     evaluate_questions,
     load_recipe,
     predict_file,
+    publish,
     read_examples,
     read_sentences,
     train_reader,
@@ -57,3 +59,8 @@ def use_the_rest(folder: Path) -> str:
     found: Classification = Classifier.load(folder).predict("A text")
     pipeline("question-answering")(question="Who?", context="Ada came.")
     return f"{found.label} {predicted} {scores['f1']} {use_a_reader(Reader.load(device='cpu'))}"
+
+
+def publish_a_model(folder: Path) -> bool:
+    sent: Published = publish(str(folder), "ada/reader", dry_run=True)
+    return sent.needs_torch

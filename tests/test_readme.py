@@ -1,5 +1,6 @@
 """Every block of the README and of the guides runs, in order, as a user would run it."""
 
+import json
 import os
 import re
 import subprocess
@@ -97,6 +98,51 @@ def test_every_block_runs(
     assert [name for name in PAGES[page] if not Path(name).exists()] == []
 
 
+# What the bundled reader should answer where a page asks it; "": it should abstain.
+ANSWERS = {
+    "README.md": {
+        "When was the kettle patented?": "1891",
+        "Who patented the kettle?": "",
+        "Who built the old kiln?": "Ada Brook",
+    },
+    "docs/index.md": {"When was the kettle patented?": "1891"},
+    "docs/asking.md": {
+        "When was the kettle patented?": "1891",
+        "Who built the old kiln?": "Ada Brook",
+    },
+    "docs/tutorial.md": {
+        "Who repaired the pump?": "",  # Idris Bowen only reported it
+        "When may hosepipes be used?": "before 9 in the morning and after 7 in the evening",
+        "How much is a key to the gate?": "6 pounds",
+        "Who is the treasurer?": "",
+    },
+}
+_ASKS = re.compile(r'^(?:.* \| )?readlet ask "([^"]+)".*', re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", ANSWERS)
+def test_the_examples_are_answered_rightly(
+    tmp_path: Path, readlet: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, page: str
+) -> None:
+    """Each `readlet ask` of the page, after the lines before it that write its documents."""
+    text = (ROOT / page).read_text("utf-8")
+    scripts = re.findall(r"^```bash\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    monkeypatch.chdir(tmp_path)
+    found: dict[str, str] = {}
+    for script in (one for one in scripts if re.search(r"readlet ask|<<|^echo", one, re.MULTILINE)):
+        writing = re.sub(r"^(.*\| )?readlet .*\n", "", script, flags=re.MULTILINE)
+        if "&\n" not in writing:
+            in_bash(writing)
+        for line in _ASKS.finditer(script):
+            if line[0].startswith("echo"):
+                found[line[1]] = json.loads(in_bash(f"{line[0]} --json"))["text"] or ""
+                continue
+            words = [word for word in words_of(line[0]) if word != "--json"]
+            if "--reader" not in words:
+                found[line[1]] = json.loads(readlet(*words, "--json").out)["text"] or ""
+    assert found == ANSWERS[page]
+
+
 def test_the_two_commands_come_first() -> None:
     lines = README.read_text("utf-8").splitlines()
     commands = [line.split()[1] for line in lines if line.startswith("    make ")]
@@ -104,10 +150,22 @@ def test_the_two_commands_come_first() -> None:
 
 
 def test_the_source_archive_has_what_the_commands_need() -> None:
+    """And nothing of the integrations, which are packages of their own."""
     sdist = pytest.importorskip("hatchling.builders.sdist")
     files = sdist.SdistBuilder(str(ROOT)).recurse_included_files()
+    found = {file.distribution_path for file in files}
     needed = {"Makefile", "constraints.txt", "README.md", "CONTRIBUTING.md", "docs/design.md"}
-    assert needed <= {file.distribution_path for file in files}
+    assert needed | {".ci/smoke", "hatch_build.py"} <= found
+    assert not any(path.startswith("integrations") for path in found)
+
+
+def test_links_of_the_readme_lead_somewhere_on_the_package_index() -> None:
+    metadata = pytest.importorskip("hatchling.metadata.core")
+    plugins = pytest.importorskip("hatchling.plugin.manager").PluginManager()
+    readme = metadata.ProjectMetadata(str(ROOT), plugins).core.readme
+    links = re.findall(r"\]\(([^)]+)\)", readme)
+    assert len(links) == README.read_text("utf-8").count("](")
+    assert [link for link in links if not link.startswith("https://")] == []
 
 
 def test_links_and_pictures_exist() -> None:
@@ -124,19 +182,21 @@ def test_links_and_pictures_exist() -> None:
 
 
 def test_every_page_is_on_the_site() -> None:
-    """If not: name it in docs/index.md. `make docs` builds the site."""
+    """If not: name it in a toctree. `make docs` builds the site."""
     docs = ROOT / "docs"
-    index = (docs / "index.md").read_text("utf-8")
+    pages = {str(page.relative_to(docs).with_suffix("")): page for page in docs.rglob("*.md")}
     entries = [
-        line[line.find("<") + 1 :].rstrip(">")
-        for block in re.findall(r"^```\{toctree\}\n(.*?)^```", index, re.DOTALL | re.MULTILINE)
+        str(Path(name).parent / line[line.find("<") + 1 :].rstrip(">"))
+        for name, page in pages.items()
+        for block in re.findall(
+            r"^```\{toctree\}\n(.*?)^```", page.read_text("utf-8"), re.DOTALL | re.MULTILINE
+        )
         for line in block.splitlines()
         if line and not line.startswith(":")
     ]
-    pages = {str(page.relative_to(docs).with_suffix("")) for page in docs.rglob("*.md")}
     listed = {page for page in pages for entry in entries if fnmatch(page, entry)}
     hidden = {"index", *(page for page in pages if page.endswith("-notes"))}
-    assert pages - listed - hidden == set()
+    assert set(pages) - listed - hidden == set()
 
 
 def test_the_version_is_the_same_everywhere() -> None:
@@ -144,4 +204,6 @@ def test_the_version_is_the_same_everywhere() -> None:
     cited = re.search(r"^version: (.*)$", (ROOT / "CITATION.cff").read_text("utf-8"), re.MULTILINE)
     assert cited is not None
     assert project["version"] == readlet_version == cited[1]
+    for path in ROOT.glob("integrations/*/pyproject.toml"):  # published with the same tag
+        assert tomllib.loads(path.read_text("utf-8"))["project"]["version"] == readlet_version
     assert f"\n## {readlet_version} " in (ROOT / "CHANGELOG.md").read_text("utf-8")

@@ -28,6 +28,7 @@ NO_EXAMPLE = {
     "Classification",
     "Found",
     "Prediction",
+    "Published",
     "ReadletError",
     "cluster.columns.ClassifyColumns",  # the package has no classifier
 }

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from readlet.inference.evaluate_questions import evaluate_questions
     from readlet.inference.inputs import AnswerOptions
     from readlet.inference.predict_file import predict_file
+    from readlet.inference.publish import Published, publish
     from readlet.inference.reader import Reader
     from readlet.models.recipe_files import load_recipe
     from readlet.training.train import train_reader
@@ -37,6 +38,7 @@ __all__ = [
     "Example",
     "Found",
     "Prediction",
+    "Published",
     "Reader",
     "ReadletError",
     "Sentence",
@@ -46,6 +48,7 @@ __all__ = [
     "evaluate_questions",
     "load_recipe",
     "predict_file",
+    "publish",
     "read_examples",
     "read_sentences",
     "train_reader",
@@ -62,6 +65,7 @@ _MODULES = {
     "Example": "types",
     "Found": "inference.documents",
     "Prediction": "types",
+    "Published": "inference.publish",
     "Reader": "inference.reader",
     "ReadletError": "errors",
     "Sentence": "types",
@@ -70,6 +74,7 @@ _MODULES = {
     "evaluate_questions": "inference.evaluate_questions",
     "load_recipe": "models.recipe_files",
     "predict_file": "inference.predict_file",
+    "publish": "inference.publish",
     "read_examples": "data.datasets",
     "read_sentences": "data.datasets",
     "train_reader": "training.train",

@@ -1,6 +1,7 @@
 """Models of the hub, against a local stand-in of its HTTP API."""
 
 import json
+import re
 import shutil
 import threading
 from base64 import b64decode
@@ -221,7 +222,16 @@ def test_a_dry_run_sends_nothing(server: Hub, readlet: Callable[..., Any]) -> No
 def test_a_card_is_not_given_its_metadata_twice(server: Hub, tmp_path: Path) -> None:
     model = tmp_path / "kiln"
     Reader.load(MODELS / "exported").save(model)
-    assert publish(str(model), "ada/kiln", dry_run=True).card == (model / "README.md").read_text()
+    name = Reader.load(model).name
+    card = publish(str(model), f"ada/{name}", dry_run=True).card
+    assert card == (model / "README.md").read_text()
+
+
+def test_a_card_names_its_repository_and_its_data_as_the_hub_does(server: Hub) -> None:
+    card = publish("bundled", "ada/kiln", dry_run=True).card
+    (result,) = yaml.safe_load(card.split("---\n")[1])["model-index"]
+    assert result["name"] == "kiln"
+    assert re.fullmatch(r"[\w./-]+", result["results"][0]["dataset"]["type"])
 
 
 @pytest.mark.parametrize("name", ["kiln", "ada/", "ada/kiln@main", "https://hub/ada/kiln"])

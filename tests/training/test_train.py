@@ -276,7 +276,9 @@ def test_words_and_licence_come_from_the_start(
     values["training"] |= {"start": str(tmp_path / "licensed"), "epochs": 1}
     values["words"]["width"] += 1  # without effect: the words are those of the start
     more = train_reader(QacnnRecipe.model_validate(values), tmp_path / "more", resume=False)
-    assert Reader.load(tmp_path / "more").notice == "Under a licence."
+    notice = Reader.load(tmp_path / "more").notice
+    assert notice.startswith(f"Fine-tuned from {tmp_path / 'licensed'}.")
+    assert notice.endswith("\n\nUnder a licence.")
     assert recipe_of(more.recipe).words == recipe_of(reader.recipe).words
 
 

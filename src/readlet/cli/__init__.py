@@ -29,21 +29,21 @@ _GRACE = 10.0  # seconds; the launcher stops all processes as soon as one of the
 _OF_TRAINING = ("torch", "transformers", "accelerate", "scipy")
 # In the order of `readlet --help`. A module is imported when its command is used.
 _MODULES = {
-    "demo": "demo",
     "ask": "ask",
+    "demo": "demo",
     "index": "index",
-    "inspect": "inspect",
-    "evaluate": "evaluate",
     "predict": "predict",
-    "augment": "augment",
-    "classify": "classify",
-    "train": "train",
+    "evaluate": "evaluate",
     "serve": "serve",
+    "inspect": "inspect",
+    "data": "data",
+    "augment": "augment",
+    "train": "train",
+    "classify": "classify",
+    "experiment": "experiment",
     "slim": "slim",
     "export": "export",
     "push": "push",
-    "data": "data",
-    "experiment": "experiment",
     "translators": "augment",
     "vectors": "vectors",
 }
@@ -71,6 +71,9 @@ class _Command(TyperCommand):
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         given = [p for p in self.get_params(ctx) if not isinstance(p, TyperOption)]
         return [*(param.metavar or str(param.name).upper() for param in given), "[OPTIONS]"]
+
+    def get_short_help_str(self, limit: int = 0) -> str:
+        return super().get_short_help_str(200)  # a whole sentence, on as many lines as it needs
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         rows: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
@@ -125,7 +128,7 @@ class _Commands(TyperGroup):
 app = typer.Typer(
     name="readlet",
     cls=_Commands,
-    help="Train, compare, calibrate and slim small reading-comprehension models.",
+    help="Ask your documents; train, evaluate and serve small reading-comprehension models.",
     no_args_is_help=True,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},

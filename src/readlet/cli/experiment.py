@@ -10,7 +10,7 @@ import typer
 from readlet.console import console
 
 app = typer.Typer(
-    help="Compare variants of a recipe: one table file, many runs, one report.",
+    help="Compare variants of a recipe: many runs, one report.",
     no_args_is_help=True,
 )
 

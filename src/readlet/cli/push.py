@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from readlet.console import console
+from readlet.console import console, say
 
 
 def push(
@@ -23,7 +23,9 @@ def push(
         bool, typer.Option("--dry-run", help="Show what would be sent, and stop.")
     ] = False,
 ) -> None:
-    """Publish a model on the Hugging Face hub, where it can be used as USER/NAME.
+    """Publish a model on the Hugging Face hub.
+
+    There it can be used as USER/NAME.
 
     It needs a token with write access: hf auth login, or HF_TOKEN.
     """
@@ -31,7 +33,10 @@ def push(
 
     made = publish(folder, name, licence=licence, private=private, dry_run=dry_run)
     for file, size in made.files.items():
-        console.print(f"{size / 1e6:10.2f} MB  {file}", markup=False, soft_wrap=True)
+        shown = f"{size / 1e6:10.2f} MB" if size >= 1e5 else f"{size / 1e3:10.2f} KB"
+        console.print(f"{shown}  {file}", markup=False, soft_wrap=True)
+    if made.needs_torch:
+        say(f"no ONNX model: it needs torch; `readlet export {folder} --onnx --out OUT` makes one")
     if dry_run:
         front = made.card.partition("\n---\n")[0]
         console.print(f"\n{front}\n---", markup=False, highlight=False, soft_wrap=True)

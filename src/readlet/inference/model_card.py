@@ -1,11 +1,13 @@
 """The model card: the generated README.md of a reader's or classifier's folder."""
 
 import platform
+import re
 import subprocess
 from functools import cache
 from importlib.metadata import version
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from readlet.inference.hub import is_hub_name
 from readlet.models.recipe_files import recipe_of
 
 if TYPE_CHECKING:
@@ -64,8 +66,11 @@ def model_card(model: "TrainedModel") -> str:
     return "\n".join(lines)
 
 
-def card_data(model: "TrainedModel", licence: str = "") -> str:
-    """The card's metadata for the hub, as YAML: library, task, languages, data, licence, scores."""
+def card_data(model: "TrainedModel", licence: str = "", name: str = "") -> str:
+    """The card's metadata for the hub, as YAML: library, task, languages, data, licence, scores.
+
+    `name` is that of the repository; without it the model has that of its recipe.
+    """
     from huggingface_hub import EvalResult, ModelCardData
 
     recipe, dev = recipe_of(model.recipe), model.metrics.get("dev", {})
@@ -75,7 +80,7 @@ def card_data(model: "TrainedModel", licence: str = "") -> str:
     results = [
         EvalResult(
             task_type=task,
-            dataset_type=named,
+            dataset_type=_slug(named),
             dataset_name=named,
             metric_type=_METRICS[name],
             metric_name=name,
@@ -94,10 +99,27 @@ def card_data(model: "TrainedModel", licence: str = "") -> str:
         license=licence or ("other" if model.notice else None),
         license_link="NOTICE.md" if model.notice and not licence else None,
         license_name="see-notice" if model.notice and not licence else None,
-        model_name=model.name,
+        base_model=_base_model(recipe),
+        model_name=name or model.name,
         eval_results=results or None,
     )
     return data.to_yaml().strip()
+
+
+def _slug(source: str) -> str:
+    """The data as the hub names it, or else its own name as an identifier."""
+    known = (name for part, name in _DATASETS.items() if part in source.lower())
+    stem = source.rpartition("/")[2].partition(".")[0]
+    return next(known, re.sub(r"[^a-z0-9]+", "-", stem.lower()).strip("-"))
+
+
+def _base_model(recipe: Any) -> str | None:
+    """What the weights began as, if the hub has it."""
+    for name in (recipe.training.start, getattr(recipe.model, "encoder", "")):
+        if name and is_hub_name(name):
+            return str(name).partition("@")[0]
+    encoder = getattr(recipe.model, "encoder", "")
+    return "sentence-transformers/all-MiniLM-L6-v2" if encoder == "minilm" else None
 
 
 _PIPELINES = {"spans": "question-answering", "classes": "text-classification"}
@@ -110,6 +132,8 @@ _METRICS = {
 _DATASETS = {
     "train-v1.1": "rajpurkar/squad",
     "train-v2.0": "rajpurkar/squad_v2",
+    "dev-v1.1": "rajpurkar/squad",
+    "dev-v2.0": "rajpurkar/squad_v2",
     "cola": "nyu-mll/glue",
     "sst-2": "stanfordnlp/sst2",
     "mrpc": "nyu-mll/glue",

@@ -26,6 +26,11 @@ class Published:
     url: str
     """Of the commit; empty for a dry run."""
 
+    @property
+    def needs_torch(self) -> bool:
+        """Whether there is no ONNX model among the files."""
+        return not any(name.endswith(".onnx") for name in self.files)
+
 
 def publish(
     folder: str,
@@ -40,6 +45,11 @@ def publish(
     The repository is made if there is none. `licence` is a name as the hub has them, such as mit.
     With `dry_run` nothing is sent, and no network is needed. The page below the card's metadata is
     the folder's README.md, unchanged.
+
+    >>> from readlet import publish
+    >>> sent = publish("bundled", "ada/reader", dry_run=True)
+    >>> "model.onnx" in sent.files
+    True
     """
     if not _NAME.fullmatch(name):
         raise bad_input(name, "", "no name of the hub", "give it as user/name")
@@ -50,7 +60,7 @@ def publish(
     model = (Classifier if task == "classes" else Reader).load(folder)
     page = path / "README.md"
     text = _FRONT.sub("", page.read_text("utf-8")) if page.is_file() else f"# {model.name}\n"
-    card = f"---\n{card_data(model, licence)}\n---\n\n{text}"
+    card = f"---\n{card_data(model, licence, name.partition('/')[2])}\n---\n\n{text}"
     paths = [*reader_files(folder), *(path / also for also in _ALSO if (path / also).is_file())]
     files = {one.name: one.stat().st_size for one in paths} | {page.name: len(card.encode())}
     if dry_run:

@@ -57,8 +57,8 @@ class Reader(TrainedModel, Answerer):
 
     scorer: "SpanScorer"
     calibration: "Calibration"
-    # Languages of its training passages, as codes; empty: unknown.
     languages: tuple[str, ...] = ()
+    """Languages of its training passages, as codes; empty: unknown."""
 
     def config(self) -> dict[str, Any]:
         return super().config() | {"languages": list(self.languages)}

@@ -299,7 +299,11 @@ def _finish(
         metrics["start"] = scores_before(start, evaluator, data, scored)
         # Its encoder and its licence belong to its weights.
         family = trainable_family(recipe.model.kind)
-        recipe, notice = family.with_encoder_of(recipe, recipe_of(start.recipe)), start.notice
+        recipe = family.with_encoder_of(recipe, recipe_of(start.recipe))
+        if start.notice:
+            name = recipe.training.start
+            about = "What follows is the notice of that model, and describes it, not this one."
+            notice = f"Fine-tuned from {name}. {about}\n\n{start.notice}"
     model = evaluator.model(recipe, fitted.calibration, metrics, notice)
     return Trained(model, examples, fitted.predictions, task)
 

@@ -1,21 +1,19 @@
 """A reader as a component: questions and documents in, answers with their places out."""
 
 import math
-from typing import Any
+from typing import Any, Literal
 
 from haystack import Document, component, default_from_dict, default_to_dict
 from haystack.dataclasses import ExtractedAnswer
 
-from readlet.inference.inputs import Answerer, AnswerOptions, MinConfidence
-from readlet.inference.reader import load_reader
-from readlet.types import Prediction
+from readlet import AnswerOptions, Prediction, Reader
 
 
 @component
 class ReadletReader:
     """Finds the answers to a query in documents, or finds that they are not there.
 
-    `model` is a reader's folder, a name on the Hugging Face hub, `bundled` or `baseline`.
+    `model` is a reader's folder, a name on the Hugging Face hub, or `bundled`.
     Documents in which the reader abstains are left out, unless `min_confidence` is `always`. The
     `top_k` best answers are returned, with at most `answers_per_document` of each document, which
     do not overlap. With `no_answer` there is one more, without data: its score is the probability
@@ -28,7 +26,7 @@ class ReadletReader:
         *,
         top_k: int = 20,
         answers_per_document: int = 3,
-        min_confidence: MinConfidence = "balanced",
+        min_confidence: float | Literal["always", "balanced", "strict"] = "balanced",
         unanswerable_share: float | None = None,
         no_answer: bool = False,
         device: str = "auto",
@@ -40,12 +38,12 @@ class ReadletReader:
         self.unanswerable_share = unanswerable_share
         self.no_answer = no_answer
         self.device = device
-        self._reader: Answerer | None = None
+        self._reader: Reader | None = None
 
     def warm_up(self) -> None:
         """Load the reader; `run` does so itself the first time."""
         if self._reader is None:
-            self._reader = load_reader(self.model, device=self.device)
+            self._reader = Reader.load(self.model, device=self.device)
 
     def to_dict(self) -> dict[str, Any]:
         return default_to_dict(
