@@ -126,9 +126,10 @@ class Documents:
         found.sort(key=lambda one: -one.prediction.score)  # stable: then in the order of relevance
         if found:
             best = found[0].prediction
-            is_given = best.score >= options.level * (best.score + best.no_answer)
-            if not reader.takes_unanswerable_share:  # nor has it probabilities to compare
-                is_given |= any(not piece.prediction.abstained for piece in read)
+            if reader.takes_unanswerable_share:
+                is_given = best.score >= options.level * (best.score + best.no_answer)
+            else:  # it has no probabilities to compare
+                is_given = any(not piece.prediction.abstained for piece in read)
             limit = 1.0 if is_given else -1.0
             found = [replace(one, prediction=one.prediction.at_threshold(limit)) for one in found]
         distinct: dict[tuple[Key, str], Found] = {}
@@ -154,7 +155,7 @@ class Documents:
             Example("", question, self[place.document][place.start : place.end]) for place in places
         ]
         # What a piece is evidence for does not depend on how often questions have no answer.
-        alone = options.changed(min_confidence="balanced", unanswerable_share=None)
+        alone = options.changed(unanswerable_share=None)
         return [
             Evidence(place.document, place.start, place.end, weight, prediction)
             for place, weight, prediction in zip(
