@@ -114,6 +114,20 @@ def test_a_stored_token_is_used(
     assert modes == [expected]
 
 
+def test_workers_import_nothing_from_the_current_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ray puts the folder in which it is connected first on the path of its workers."""
+    folders: list[Path] = []
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+    monkeypatch.setattr(ray, "init", lambda **_: folders.append(Path.cwd()))
+    monkeypatch.setattr(ray, "shutdown", lambda: None)
+    with connected("auto"):
+        assert Path.cwd() == tmp_path
+    assert folders == [Path(os.__file__).parent]
+
+
 def test_predictions_are_the_same_and_a_damaged_file_stops_none(
     readlet: Run, tmp_path: Path, question_files: Path, cluster: Any
 ) -> None:

@@ -1,7 +1,13 @@
 """Text of files that users send: never what a page runs, and a reason where there is none."""
 
+import gzip
 import io
+import json
+import os
+import stat
 import struct
+import time
+import warnings
 import zipfile
 from collections.abc import Callable
 from email.message import EmailMessage
@@ -14,7 +20,8 @@ from readlet.errors import ReadletError
 from readlet.inference import document_files
 from readlet.inference.document_files import document_text, read_bytes, read_documents
 from readlet.inference.document_index import DocumentIndex
-from readlet.inference.document_text import DocumentText, Part
+from readlet.inference.document_text import DocumentText, Part, dumped, markdown_parts
+from readlet.inference.inputs import is_passage
 from readlet.inference.office_files import office_parts
 from readlet.inference.pdf_text import joined_lines, pdf_parts, without_running_heads
 from readlet.processes import Job
@@ -232,9 +239,9 @@ def test_an_index_follows_the_files(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     opened: list[str] = []
     read = document_files.read_document
 
-    def noted(name: str, encoding: str = "") -> DocumentText:
+    def noted(name: str, encoding: str = "", **given: bool) -> DocumentText:
         opened.append(Path(name).name)
-        return read(name, encoding)
+        return read(name, encoding, **given)
 
     monkeypatch.setattr(document_files, "read_document", noted)
     read_documents([str(folder)])
@@ -258,3 +265,97 @@ def test_a_folder_without_an_index_leaves_nothing_behind(
     (tmp_path / "kiln.txt").write_text("Ada Brook built it.")
     read_documents([str(tmp_path)])
     assert not (tmp_path / "cache").exists()
+
+
+def processor_time(work: Callable[[], object]) -> float:
+    before = time.process_time()
+    work()
+    return time.process_time() - before
+
+
+def test_headings_and_lines_take_linear_time() -> None:
+    """Twenty thousand characters took seconds; headings keep their names."""
+    heading = f"# {'#' * 20_000} a"
+    assert processor_time(lambda: markdown_parts(heading)) < 0.5
+    page = "word-\n" * 20_000
+    assert processor_time(lambda: joined_lines([page])) < 1
+    labels = [label for label, _ in markdown_parts("\n# Oil ##\n####### no\n## C # \t\nx\n#\t##\n")]
+    assert labels == ["", "“Oil”", "“C”", ""]
+
+
+def test_markdown_is_as_it_was_and_a_large_one_is_read_in_a_process_of_its_own() -> None:
+    text = "\n \n# Oil #\n\n\nIt is dear.\n"
+    assert read_bytes(text.encode(), "markdown").text == text
+    job = Job()
+    job.kill()
+    with pytest.raises(ReadletError, match="given up"):
+        read_bytes(b"# a\n" * 200_000, "markdown", job=job)
+
+
+def test_what_a_small_file_becomes_is_bounded() -> None:
+    with pytest.raises(ReadletError, match="split it"):
+        dumped(Part("row", "x" * 1_000_000) for _ in range(1_000))
+    with pytest.raises(ReadletError, match="split it"):
+        dumped(Part("", "") for _ in range(1_000_000))
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes")
+def test_only_regular_files_of_a_folder_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(document_files, "_MOST_OF_TEXT", 1_000)
+    (tmp_path / "good.txt").write_text("Ada Brook built it.")
+    (tmp_path / "link.md").symlink_to(tmp_path / "good.txt")
+    os.mkfifo(tmp_path / "pipe.txt")
+    (tmp_path / "zeros.txt").symlink_to("/dev/zero")
+    (tmp_path / "bomb.txt").write_bytes(gzip.compress(b"a " * 1_000_000))
+    read = read_documents([str(tmp_path)])
+    assert [Path(name).name for name in read.documents] == ["good.txt"]
+    reasons = {Path(line.split(": ")[0]).name: line for line in read.unreadable}
+    assert reasons.keys() == {"pipe.txt", "zeros.txt", "bomb.txt"}
+    with pytest.raises(ReadletError, match="larger than"):  # named directly: bounded, too
+        document_files.read_document("/dev/zero")
+
+
+def test_an_index_is_private_and_a_full_disk_loses_no_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("READLET_CACHE", str(tmp_path / "cache"))
+    folder = tmp_path / "documents"
+    folder.mkdir()
+    (folder / "kiln.txt").write_text("Ada Brook built it.")
+    read_documents([str(folder)], keep=True)
+    kept = DocumentIndex.of(str(folder)).path
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+    assert stat.S_IMODE(kept.parent.stat().st_mode) == 0o700
+    kept.write_bytes(gzip.compress(b"[" * 100_000))
+    assert not DocumentIndex.of(str(folder)).files
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(json, "dump", full)
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        assert read_documents([str(folder)], keep=True).documents
+    assert len(warned) == 1
+
+
+def test_a_stray_cell_and_a_long_row() -> None:
+    book = pytest.importorskip("openpyxl").Workbook()
+    sheet = book.active
+    sheet.append(["Item", "EUR"])
+    sheet.cell(300_000, 1, "stray")
+    file = io.BytesIO()
+    book.save(file)
+    assert office_parts("xlsx", file.getvalue())[-1].text == "Item: stray"
+    sheet.append(range(501))
+    file = io.BytesIO()
+    book.save(file)
+    with pytest.raises(ReadletError, match="more than 500 cells"):
+        office_parts("xlsx", file.getvalue())
+
+
+def test_a_text_is_a_passage_by_its_words() -> None:
+    assert is_passage("The kiln. " * 1_000)
+    assert not is_passage("a " * 20_000)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from readlet.inference import html_text as html_text_module
 from readlet.inference.html_text import html_parts, html_text
 
 
@@ -210,3 +211,10 @@ def test_rows_of_tables_are_read_with_their_header() -> None:
 def test_layout_is_no_table() -> None:
     page = "<table><tr><td>Menu<td><h1>News</h1><table><tr><th>A<th>B<tr><td>1<td>2</table>more"
     assert html_text(page) == "Menu\nNews\nA | B\nA: 1; B: 2\nmore"
+
+
+def test_long_references_are_not_kept() -> None:
+    """Four thousand of a megabyte would stay in memory."""
+    before = html_text_module._character.cache_info().currsize
+    assert html_text(f"a&#x{'0' * 5_000}41;b") == "aAb"
+    assert html_text_module._character.cache_info().currsize == before

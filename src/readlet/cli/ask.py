@@ -22,7 +22,7 @@ from readlet.cli.options import (
 )
 from readlet.console import FEW, console, forget_interrupt, print_json, say
 from readlet.errors import ReadletError, bad_input
-from readlet.inference.inputs import MAX_PASSAGES, MOST_OF_PASSAGE, AnswerOptions
+from readlet.inference.inputs import MAX_PASSAGES, AnswerOptions, is_passage
 
 if TYPE_CHECKING:
     from readlet.inference.document_files import DocumentFiles
@@ -129,7 +129,7 @@ def _asked(
         if document.guessed_encoding:
             say(f"readlet: {name}: read as {document.guessed_encoding}; --encoding names another")
         # In a table read as a whole, readers mix the rows up.
-        if len(document.text) <= MOST_OF_PASSAGE and not document.row_cuts:
+        if is_passage(document.text) and not document.row_cuts:
             return OnePassage(load_reader(reader, device=device), name, document, options)
         from readlet.inference.documents import Documents
 

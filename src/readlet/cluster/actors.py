@@ -6,6 +6,7 @@ An actor that dies is replaced and its item given to another one.
 import logging
 import os
 import socket
+import sysconfig
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -188,7 +189,8 @@ def connected(address: str) -> Iterator[Any]:
     _hush(ray)
     own: dict[str, Any] = {"include_dashboard": False, "object_store_memory": _STORE}
     try:
-        ray.init(
+        _connect(
+            ray,
             address=address,
             log_to_driver=False,
             logging_level=logging.ERROR,
@@ -225,3 +227,16 @@ def _check_port(address: str) -> None:
 def _hush(ray: Any) -> None:
     """Ray prints ten lines about each dead process, on stdout and whatever `log_to_driver` is."""
     ray._private.worker.listen_error_messages = lambda *_: None
+
+
+def _connect(ray: Any, **options: Any) -> None:
+    """Ray puts the current folder first on the path of its workers, whatever lies there.
+
+    That of the standard library is on their path anyway. Jobs have absolute paths.
+    """
+    before = os.getcwd()
+    os.chdir(sysconfig.get_path("stdlib"))
+    try:
+        ray.init(**options)
+    finally:
+        os.chdir(before)

@@ -9,13 +9,14 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path, PurePath
-from typing import Any, Literal, get_args
+from typing import IO, Any, Literal, get_args
 
 from readlet.console import track
 from readlet.errors import EncodingError, ReadletError, bad_input, shortened
 from readlet.inference.document_index import DocumentIndex
-from readlet.inference.document_text import DocumentText, Part, loaded, markdown_text
+from readlet.inference.document_text import DocumentText, Part, loaded, markdown_parts
 from readlet.processes import Job
 from readlet.storage.files import (
     check_encoding,
@@ -46,6 +47,9 @@ KINDS: dict[str, DocumentKind] = {
 _PDF = b"%PDF-"  # how one begins
 _NAMES = {"pdf": "PDF", "docx": "Word file", "xlsx": "Excel file", "csv": "table", "eml": "e-mail"}
 _ROWS = ("xlsx", "csv")  # kinds whose parts are rows
+# Bytes of a file, unpacked: of text, and of files that hold pictures too. Devices have no end, and
+# what a small file unpacks to has hardly one.
+_MOST_OF_TEXT, _MOST = 64 << 20, 256 << 20
 # Characters of a page that is read in a subprocess: it takes as long as starting one, and
 # other threads, of a server, would wait.
 _LARGE_PAGE = 500_000
@@ -80,15 +84,14 @@ def read_bytes(
         shown, guessed = _decoded(data, kind, source, encoding, guess=guess)
         if kind == "text":
             found = DocumentText(shown)
-        elif kind == "markdown":
-            found = markdown_text(shown)
         elif kind == "csv" or len(shown) > _LARGE_PAGE:
             encoded = shown.encode("utf-8", "replace")
             found = _of_parts(_read_apart(kind, encoded, source, seconds, job), kind)
         else:
             from readlet.inference.html_text import html_parts
 
-            found = DocumentText.of(html_parts(shown), "\n")
+            read = markdown_parts if kind == "markdown" else html_parts
+            found = _of_parts(read(shown), kind)
         found = replace(found, guessed_encoding=guessed)
     if not found.text.strip():
         raise bad_input(source, "", "has no text", "give another file")
@@ -128,13 +131,15 @@ def _decoded(
 
 
 def _of_parts(parts: Sequence[Part], kind: DocumentKind) -> DocumentText:
-    return DocumentText.of(parts, "\n" if kind in (*_ROWS, "html") else "\n\n")
+    between = {"markdown": "", "html": "\n", **dict.fromkeys(_ROWS, "\n")}
+    return DocumentText.of(parts, between.get(kind, "\n\n"))
 
 
 def _read_apart(
     kind: DocumentKind, data: bytes, source: str | Path, seconds: float, job: Job | None
 ) -> list[Part]:
-    module = {"pdf": "pdf_text", "html": "html_text"}.get(kind, "office_files")
+    modules = {"pdf": "pdf_text", "html": "html_text", "markdown": "document_text"}
+    module = modules.get(kind, "office_files")
     what = f"the {_NAMES.get(kind, 'page')}"
     try:
         read = (job or Job()).text(
@@ -174,20 +179,36 @@ def is_one_document(paths: Sequence[str]) -> bool:
     return len(paths) == 1 and (paths[0] == STANDARD_INPUT or not Path(paths[0]).is_dir())
 
 
-def read_document(path: str, encoding: str = "") -> DocumentText:
+def read_document(path: str, encoding: str = "", *, only_regular: bool = False) -> DocumentText:
     """The text of a file, or of standard input for `-`; see `KINDS`.
 
-    The result records an encoding that had to be guessed.
+    The result records an encoding that had to be guessed. With `only_regular`, pipes and devices
+    are errors.
     """
     check_encoding(encoding)
     if path == STANDARD_INPUT:
-        data, source = sys.stdin.buffer.read(), "standard input"
+        source = "standard input"
+        data, kind = _bounded(sys.stdin.buffer, path, source)
     else:
         source = path
-        with open_bytes(Path(path)) as stream:
-            data = stream.read()
-    kind = kind_of(path, data)
+        with open_bytes(Path(path), only_regular=only_regular) as stream:
+            data, kind = _bounded(stream, path, source)
     return read_bytes(data, kind, source=source, encoding=encoding, guess=True)
+
+
+def _bounded(
+    stream: IO[bytes] | io.BufferedIOBase, name: str, source: str
+) -> tuple[bytes, DocumentKind]:
+    """All bytes and their kind: the one place where the user's documents are read."""
+    most = _MOST_OF_TEXT
+    data = stream.read(most + 1)
+    kind = kind_of(name, data)
+    if kind in ("pdf", "docx", "xlsx", "eml"):
+        most = _MOST
+        data += stream.read(most + 1 - len(data))
+    if len(data) > most:
+        raise bad_input(source, "", f"is larger than {most >> 20} MiB", "split it")
+    return data, kind
 
 
 def read_documents(
@@ -202,7 +223,9 @@ def read_documents(
     check_encoding(encoding)
     read = DocumentFiles()
     named: dict[str, tuple[str, DocumentIndex | None]] = {}  # by real path
+    given = set[str]()  # and not found in a folder
     for path in paths:
+        given.add(path)
         if path != STANDARD_INPUT and not os.path.lexists(path):
             raise bad_input(path, "", "no such file or folder", "check the path")
         index = DocumentIndex.of(path) if os.path.isdir(path) else None
@@ -214,10 +237,11 @@ def read_documents(
     try:
         for name, index in track(named.values(), len(named), "reading"):
             try:
+                read_one = partial(read_document, only_regular=name not in given)
                 read.documents[name] = (
-                    index.read(name, encoding, read_document)
+                    index.read(name, encoding, read_one)
                     if index is not None
-                    else read_document(name, encoding)
+                    else read_one(name, encoding)
                 )
             except ReadletError as error:
                 read.unreadable.append(str(error).rpartition("; ")[0])

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from readlet.errors import ReadletError
+from readlet.errors import ReadletError, disk_fault, warn_caller
 from readlet.inference.document_text import DocumentText
 from readlet.storage.files import atomic_text, cache_folder, text_chunks
 
@@ -35,7 +35,7 @@ class DocumentIndex:
         try:
             stored = json.loads("".join(text_chunks(path)))
             return cls(path, stored["files"] if stored["format"] == _FORMAT else {})
-        except (OSError, ReadletError, ValueError, KeyError, TypeError):
+        except (OSError, ReadletError, ValueError, KeyError, TypeError, RecursionError):
             return cls(path, {})
 
     @property
@@ -70,7 +70,12 @@ class DocumentIndex:
         gone = self.files.keys() - there
         if not self.is_changed and not gone:
             return
-        self.path.parent.mkdir(parents=True, exist_ok=True)
         kept = {key: value for key, value in self.files.items() if key in there}
-        with atomic_text(self.path) as stream:
-            json.dump({"format": _FORMAT, "files": kept}, stream)
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self.path.parent.chmod(0o700)  # other users of the machine may not read the documents
+            with atomic_text(self.path, private=True) as stream:
+                json.dump({"format": _FORMAT, "files": kept}, stream)
+        except (OSError, ReadletError) as error:  # what was read is still there to be asked about
+            reason = disk_fault(error) if isinstance(error, OSError) else error
+            warn_caller(f"the index is not kept: {reason}")

@@ -10,6 +10,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from readlet.errors import ReadletError
+from readlet.processes import write_text
+
 
 class Part(NamedTuple):
     """A page, a row, or the text under a heading; without a label its lines are counted."""
@@ -27,10 +30,10 @@ class DocumentText:
 
     @classmethod
     def of(cls, parts: Iterable[Part], between: str = "\n\n") -> "DocumentText":
-        """Parts without text are left out."""
+        """Parts without text are left out, but where nothing stands between parts."""
         text, length, starts, labels = list[str](), 0, list[int](), list[str]()
         for part in parts:
-            if not part.text.strip():
+            if between and not part.text.strip():
                 continue
             if text:
                 joint = between
@@ -64,24 +67,39 @@ def _goes_on(before: str, after: str) -> bool:
     return before[-1:].isalpha() and after[:1].islower()
 
 
+# A small file may become a large text: every row of a table repeats its header.
+_MOST_CHARACTERS, _MOST_PARTS = 50_000_000, 500_000
+
+
 def dumped(parts: Iterable[Part]) -> str:
-    return json.dumps(list(parts))
+    """For another process; an error of one line if it would be too much for that one."""
+    kept, characters = list[Part](), 0
+    for part in parts:
+        kept.append(part)
+        characters += len(part.label) + len(part.text)
+        if characters > _MOST_CHARACTERS or len(kept) > _MOST_PARTS:
+            most = f"{_MOST_CHARACTERS:,} characters or {_MOST_PARTS:,} parts"
+            raise ReadletError(f"the file becomes more than {most}; split it")
+    return json.dumps(kept)
 
 
 def loaded(text: str) -> list[Part]:
     return [Part(label, content) for label, content in json.loads(text)]
 
 
-_MARKDOWN_HEADING = re.compile(r"(?m)^#{1,6}[ \t]+(.*?)[ \t#]*$")
+# A heading may end in number signs; an expression for them would take quadratic time.
+_MARKDOWN_HEADING = re.compile(r"(?m)^#{1,6}[ \t]+(.*)")
 
 
-def markdown_text(text: str) -> DocumentText:
-    """The text unchanged, and a part for each heading."""
-    starts, labels = [0], [""]
-    for found in _MARKDOWN_HEADING.finditer(text):
-        starts.append(found.start())
-        labels.append(heading_label(found[1]))
-    return DocumentText(text, tuple(starts), tuple(labels))
+def markdown_parts(text: str) -> list[Part]:
+    """What stands under each heading; together the text as it is."""
+    found = list(_MARKDOWN_HEADING.finditer(text))
+    starts = [heading.start() for heading in found]
+    parts = [Part("", text[: starts[0]] if starts else text)]
+    for heading, end in zip(found, [*starts[1:], len(text)], strict=True):
+        label = heading_label(heading[1].rstrip(" \t#"))
+        parts.append(Part(label, text[heading.start() : end]))
+    return parts
 
 
 def heading_label(heading: str) -> str:
@@ -100,3 +118,7 @@ _ROW = re.compile(r"(?:.*, )?row [0-9,]+", re.DOTALL)
 
 def _is_row(label: str) -> bool:
     return _ROW.fullmatch(label) is not None
+
+
+if __name__ == "__main__":
+    write_text(lambda text: dumped(markdown_parts(text.decode("utf-8"))))

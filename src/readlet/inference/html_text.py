@@ -133,12 +133,14 @@ def _shown(text: str, kept: str) -> str:
 
 
 def _referred(reference: re.Match[str]) -> str:
-    return _character(reference[0])
+    text = reference[0]
+    return _character(text) if len(text) <= _KEPT else unescape(text)
 
 
 # Ampersands are many in some files, and what follows them is nearly always the same. No name has
 # fewer than two letters.
 _character = lru_cache(1 << 12)(unescape)
+_KEPT = 40  # characters; numbers may have any length
 _REFERENCE = re.compile("&(?:#[0-9]++;?|#[xX][0-9a-fA-F]++;?|[a-zA-Z][a-zA-Z0-9]{1,31};?)")
 # No character has one, and Python does not read numbers of thousands of digits.
 _LONG_NUMBER = re.compile("&#[0-9]{9,}+;?+")

@@ -162,9 +162,6 @@ Readers that distinguish languages also read "language", that of the context, an
 "question_language"; what is missing is guessed.
 """
 
-MOST_OF_PASSAGE = 50_000
-"""Characters of a text that a reader reads as a whole: a minute's work. A longer one is asked as a
-document, by its most relevant pieces."""
 MAX_PASSAGES = 10
 """The default number of pieces of documents that are read for a question.
 
@@ -255,3 +252,13 @@ class Answerer(Protocol):
         asked = Example("", question, context)
         (prediction,) = self.answer_batch([asked], options, **given)
         return prediction
+
+
+_MOST_CHARACTERS, _MOST_WORDS = 50_000, 10_000  # some seconds of reading
+
+
+def is_passage(text: str) -> bool:
+    """Whether a reader reads it as a whole; a longer one is asked by its most relevant pieces."""
+    from readlet.text.words import word_spans
+
+    return len(text) <= _MOST_CHARACTERS and len(word_spans(text)) <= _MOST_WORDS

@@ -15,10 +15,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from email import message_from_bytes
 from email.message import EmailMessage
 from email.policy import default
-from itertools import islice
 from typing import Any
 
-from readlet.errors import ReadletError, extra_needed
+from readlet.errors import ReadletError, extra_needed, is_out_of_memory
 from readlet.inference.document_text import Part, dumped, heading_label, row_label
 from readlet.inference.html_text import html_text
 from readlet.inference.table_rows import row_line
@@ -64,7 +63,7 @@ def xlsx_parts(data: bytes) -> Iterator[Part]:
         from openpyxl import load_workbook
     book = load_workbook(io.BytesIO(data), read_only=True, data_only=True)
     for sheet in book.worksheets:
-        rows = (map(_shown, islice(row, _MOST_CELLS)) for row in sheet.iter_rows(values_only=True))
+        rows = map(_cells, sheet.iter_rows(values_only=True))
         for number, line in _table_lines(rows):
             yield Part(row_label(sheet.title, number), line)
 
@@ -77,7 +76,7 @@ def csv_parts(data: bytes) -> Iterator[Part]:
         dialect: Any = csv.Sniffer().sniff(sample[:10_000], ",;\t|")
     except csv.Error:
         dialect = csv.excel
-    csv.field_size_limit(1 << 20)
+    csv.field_size_limit(len(text) + 1)
     rows = csv.reader(io.StringIO(text, newline=""), dialect)
     for number, line in _table_lines(rows):
         yield Part(row_label("", number), line)
@@ -108,11 +107,13 @@ def _table_lines(rows: Iterable[Iterable[str]]) -> Iterator[tuple[int, str]]:
     The first row with two cells or more is the header; rows above it are titles.
     """
     header: Sequence[str] = ()
+    count = 0
     for number, row in enumerate(rows, 1):
-        if number > _MOST_ROWS:
-            raise ReadletError(f"a table has more than {_MOST_ROWS:,} rows; split it")
         cells = [" ".join(cell.split()) for cell in row]
         filled = [cell for cell in cells if cell]
+        count += bool(filled)
+        if count > _MOST_ROWS:
+            raise ReadletError(f"a table has more than {_MOST_ROWS:,} rows; split it")
         if not header:
             if len(filled) > 1:
                 header = cells
@@ -120,6 +121,14 @@ def _table_lines(rows: Iterable[Iterable[str]]) -> Iterator[tuple[int, str]]:
                 yield number, " | ".join(filled)
         elif filled:
             yield number, row_line(cells, header)
+
+
+def _cells(row: Sequence[object]) -> list[str]:
+    """The cells up to the last one; sheets have as many as their longest row."""
+    last = max((at for at, value in enumerate(row, 1) if value is not None), default=0)
+    if last - row[:last].count(None) > _MOST_CELLS:
+        raise ReadletError(f"a row has more than {_MOST_CELLS} cells; split the table")
+    return [_shown(value) for value in row[:last]]
 
 
 def _shown(value: object) -> str:
@@ -150,8 +159,9 @@ def office_parts(kind: str, data: bytes) -> list[Part]:
         raise
     except (MemoryError, RecursionError):
         raise ReadletError(_TOO_LARGE) from None
-    except Exception:  # the libraries raise whatever a damaged file leads to
-        raise ReadletError(_DAMAGED) from None
+    except Exception as error:  # the libraries raise whatever a damaged file leads to
+        is_large = is_out_of_memory(error) or "out of memory" in str(error)
+        raise ReadletError(_TOO_LARGE if is_large else _DAMAGED) from None
 
 
 if __name__ == "__main__":

@@ -45,10 +45,11 @@ def _pages(data: bytes) -> list[str]:
         # Many files are encrypted with an empty password, only to forbid printing.
         if reader.is_encrypted and reader.decrypt("") == PasswordType.NOT_DECRYPTED:
             raise ReadletError(_ENCRYPTED)
-        pages: list[str] = []
+        pages, characters = list[str](), 0
         for page in reader.pages:
             pages.append(page.extract_text().strip())
-            if sum(map(len, pages)) > _MOST:
+            characters += len(pages[-1])
+            if characters > _MOST:
                 raise ReadletError(f"the PDF has more than {_MOST:,} characters; split it")
     except DependencyError:  # a cipher that needs another library
         raise ReadletError(_ENCRYPTED) from None
@@ -105,7 +106,9 @@ def _edges(page: Sequence[str]) -> set[int]:
 
 
 _LIGATURES = {0xFB00 + at: typed for at, typed in enumerate("ff fi fl ffi ffl st st".split())}
-_HYPHENATED = re.compile(r"(\w+)[-\u2010\u00ad]$")
+_HYPHENS = ("-", "\u2010", "\u00ad")
+_LONGEST = 100  # letters of a word
+_HYPHENATED = re.compile(rf"(\w{{1,{_LONGEST}}})[{''.join(_HYPHENS)}]\Z")
 _FULL = 0.75  # of the longest lines: a line of this length may go on in the next one
 _NEW_LINE = re.compile(r"[-•*▪·–—○●]\s|\(?\w{1,3}[.)]\s|[|]")  # an item of a list
 _ENDS = (".", "!", "?", ":", ";", "”", '"')
@@ -125,25 +128,30 @@ def joined_lines(pages: Sequence[str]) -> list[str]:
 def _joined(lines: Sequence[str], words: Counter[str]) -> str:
     lengths = sorted(map(len, lines))
     full = _FULL * lengths[int(0.9 * (len(lengths) - 1))]
-    text = lines[0]
+    parts = [lines[0]]
+    tail = lines[0][-_LONGEST - 1 :]  # of the text so far: all of it for every line is quadratic
     for before, line in pairwise(lines):
-        divided = _HYPHENATED.search(text)
+        divided = _HYPHENATED.search(tail) if tail.endswith(_HYPHENS) else None
         if divided and line[:1].islower():
             rest = re.match(r"\w+", line)
             assert rest is not None
             whole = f"{divided[1]}{rest[0]}".lower()
             # Elsewhere always written with a hyphen: it belongs to the word.
             hyphen = f"{divided[1]}-{rest[0]}".lower()
-            text = text[:-1] + ("-" if words[hyphen] and not words[whole] else "") + line
+            parts[-1] = parts[-1][:-1]
+            tail = tail[:-1]
+            added = ("-" if words[hyphen] and not words[whole] else "") + line
         elif (
             len(before) < full
             or _NEW_LINE.match(line)
             or (before.endswith(_ENDS) and len(before) < 0.9 * full / _FULL)
         ):
-            text += "\n" + line
+            added = "\n" + line
         else:
-            text += " " + line
-    return text
+            added = " " + line
+        parts.append(added)
+        tail = (tail + added[-_LONGEST - 1 :])[-_LONGEST - 1 :]
+    return "".join(parts)
 
 
 if __name__ == "__main__":

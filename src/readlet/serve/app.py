@@ -22,7 +22,6 @@ from readlet.bundled import corpus
 from readlet.data import read_examples
 from readlet.errors import ReadletError
 from readlet.inference.document_files import KINDS, DocumentKind, read_bytes
-from readlet.inference.document_text import DocumentText
 from readlet.inference.inputs import LEVELS
 from readlet.processes import Job
 from readlet.serve.batching import results, while_wanted
@@ -91,7 +90,7 @@ class Uploads:
         self._turn = asyncio.Lock()
         self._waiting = 0
 
-    async def document(self, request: Request, kind: DocumentKind) -> DocumentText:
+    async def document(self, request: Request, kind: DocumentKind) -> Response:
         if self._waiting >= _MOST_WAITING:
             raise RequestError(429, "other files are being read; try again later", retry_after=1)
         self._waiting += 1
@@ -101,7 +100,7 @@ class Uploads:
         finally:
             self._waiting -= 1
 
-    async def _in_turn(self, data: bytes, kind: DocumentKind) -> DocumentText:
+    async def _in_turn(self, data: bytes, kind: DocumentKind) -> Response:
         async with self._turn:
             job = Job()
             reading = asyncio.ensure_future(asyncio.to_thread(self._read, data, kind, job))
@@ -111,12 +110,14 @@ class Uploads:
                 job.kill()
                 await asyncio.wait((reading,))
 
-    def _read(self, data: bytes, kind: DocumentKind, job: Job) -> DocumentText:
+    def _read(self, data: bytes, kind: DocumentKind, job: Job) -> Response:
+        """The whole response: to check and encode a long text takes a while."""
         document = read_bytes(data, kind, guess=True, seconds=self._limits.seconds, job=job)
         length, most = len(document.text), self._limits.document_characters
         if length > most:
             raise ReadletError(f"the file has {length:,} characters; at most {most:,}")
-        return document
+        content = TextResponse.model_validate(asdict(document)).model_dump_json()
+        return Response(content, media_type="application/json")
 
 
 _STATIC = Path(__file__).parent / "static"
@@ -279,13 +280,18 @@ def _add_page(app: FastAPI, limits: Limits) -> None:
     schema = {"schema": {"type": "string", "minLength": 1}}
     body = {"required": True, "content": dict.fromkeys(types, schema)}
 
-    @app.post("/text", responses=reasons(*_QUEUED, 415), openapi_extra={"requestBody": body})
+    @app.post(
+        "/text",
+        response_model=TextResponse,
+        responses=reasons(*_QUEUED, 415),
+        openapi_extra={"requestBody": body},
+    )
     async def text(
         request: Request, kind: Annotated[DocumentKind, Query(description="What the body is.")]
-    ) -> TextResponse:
+    ) -> Response:
         """The text of a file, and the names of its parts: pages, rows, headings."""
         _check_type(request, kind)
-        return TextResponse.model_validate(asdict(await uploads.document(request, kind)))
+        return await uploads.document(request, kind)
 
     # Only these files are served, from memory: no path of a request is looked up on the disk.
     for path, (content, media_type) in page_files().items():

@@ -4,6 +4,7 @@ An encoding is chosen by a byte order mark or by name, with a hint when it fails
 """
 
 import codecs
+import errno
 import glob
 import gzip
 import io
@@ -27,10 +28,15 @@ MAX_PIECE = 64 << 20
 
 
 @contextmanager
-def open_bytes(path: Path) -> Iterator[io.BufferedIOBase]:
-    """Open a plain or gzip file (detected by content); failures are one-line errors."""
+def open_bytes(path: Path, *, only_regular: bool = False) -> Iterator[io.BufferedIOBase]:
+    """Open a plain or gzip file (detected by content); failures are one-line errors.
+
+    With `only_regular`, or a link to such a file: a pipe has no end, and waits to be opened.
+    """
     try:
-        with path.open("rb") as raw:
+        if only_regular and not stat.S_ISREG(path.stat().st_mode):
+            raise OSError(errno.EINVAL, "not a regular file")
+        with open(path, "rb", opener=_without_waiting if only_regular else None) as raw:
             is_gzip = raw.peek(2)[:2] == b"\x1f\x8b"
             yield gzip.GzipFile(fileobj=raw) if is_gzip else raw
     except IsADirectoryError:
@@ -46,6 +52,11 @@ def open_bytes(path: Path) -> Iterator[io.BufferedIOBase]:
     except OSError as error:  # for example a file used as a folder, a long name, a failing disk
         fault = f"cannot be read ({error.strerror})"
         raise bad_input(path, "", fault, "check the path") from None
+
+
+def _without_waiting(name: str, flags: int) -> int:
+    """Should it have become a pipe meanwhile."""
+    return os.open(name, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def text_chunks(path: Path, encoding: str | None = None) -> Iterator[str]:
@@ -149,8 +160,8 @@ def _default_mode() -> int:
 
 
 @contextmanager
-def atomic_bytes(path: Path) -> Iterator[IO[bytes]]:
-    """Write bytes atomically: the file appears only when complete."""
+def atomic_bytes(path: Path, *, private: bool = False) -> Iterator[IO[bytes]]:
+    """Write bytes atomically: the file appears only when complete. A private one is its user's."""
     check_file(path)
     target = path.resolve()  # a link is followed, not replaced
     try:
@@ -165,8 +176,10 @@ def atomic_bytes(path: Path) -> Iterator[IO[bytes]]:
             raw.flush()
             os.fsync(raw.fileno())
         # mkstemp creates private files; a file that is replaced keeps its permissions.
-        mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else _default_mode()
-        os.chmod(name, mode)
+        if not private:
+            os.chmod(
+                name, stat.S_IMODE(target.stat().st_mode) if target.exists() else _default_mode()
+            )
         os.replace(name, target)
     except OSError as error:
         if error.filename not in (None, name, str(target)):  # of a file that is being read
@@ -210,9 +223,9 @@ def written_to(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def atomic_text(path: Path) -> Iterator[TextIO]:
+def atomic_text(path: Path, *, private: bool = False) -> Iterator[TextIO]:
     """Write text atomically: the file appears only when complete. `.gz` names are gzipped."""
-    with atomic_bytes(path) as raw:
+    with atomic_bytes(path, private=private) as raw:
         zipped = path.suffix.lower() == ".gz"
         # mtime=0: equal content gives equal bytes.
         binary = gzip.GzipFile("", "wb", fileobj=raw, mtime=0) if zipped else raw
