@@ -117,8 +117,9 @@ def _with(batch: Any, made: _Columns, prefix: str) -> Any:
         raise ReadletError(f"column {taken[0]!r}: is in the batch already; give a prefix")
     # Types are named: those of an empty batch cannot be told from its values.
     arrays: dict[str, Any] = {n: np.array(values, dtype) for n, (values, dtype) in named.items()}
-    if hasattr(batch, "assign"):  # a DataFrame
-        return batch.assign(**arrays)
+    if hasattr(batch, "assign"):  # a DataFrame, whose columns of text have a type of their own
+        texts = {name: "str" for name, (_, dtype) in named.items() if dtype is object}
+        return batch.assign(**arrays).astype(texts)
     if any(isinstance(batch[name], np.ndarray) for name in batch):
         return {**batch, **arrays}
     return {**batch, **{name: values for name, (values, _) in named.items()}}
