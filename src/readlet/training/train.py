@@ -52,7 +52,13 @@ from readlet.training.cross_validation import (
     is_cross_validated,
     whole,
 )
-from readlet.training.objective import Objective, TaskEvaluator, mix_in, weights_of
+from readlet.training.objective import (
+    Objective,
+    TaskEvaluator,
+    mix_in,
+    module_of,
+    weights_of,
+)
 from readlet.training.question_answering import SpanEvaluator, SpanObjective
 from readlet.training.run_folder import (
     NOTES,
@@ -130,7 +136,9 @@ def _written_small(model: TrainedModel, folder: Path) -> TrainedModel:
     """The model in eight bits, with an ONNX model beside its weights."""
     from readlet.export.beside_weights import add_onnx_model
     from readlet.inference.slimming import slim
+    from readlet.models.pretrained.parts import round_at_random
 
+    round_at_random(module_of(model))
     small = slim(model, stored="int8")
     small.write(folder)
     add_onnx_model(folder)

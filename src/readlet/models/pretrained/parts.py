@@ -139,11 +139,33 @@ def to_int8(weights: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     stored = in_precision(torch.float16, others)
     for name in matrices:
         matrix = weights[name].float()  # (R, C)
-        scale = _rounded_up(matrix.abs().amax(dim=1) / _LARGEST)  # (R,)
-        divisor = torch.where(scale > 0, scale, 1.0)[:, None]  # (R, 1), a row may be zero
-        stored[name] = (matrix / divisor).round().to(torch.int8)  # (R, C)
+        scale = _scale_of(matrix)  # (R,)
+        stored[name] = (matrix / _divisor(scale)).round().to(torch.int8)  # (R, C)
         stored[name + SCALE] = scale
     return stored
+
+
+@torch.no_grad()
+def round_at_random(module: nn.Module) -> None:
+    """Put all matrices on the grid of eight bits, each weight up or down, unbiased.
+
+    Fine-tuning moves most weights by less than half a step. Those of a start in eight bits stand on
+    the grid: the nearest point would be where they began, and nothing would have been learned.
+    """
+    generator = torch.Generator().manual_seed(0)
+    for weight in module.parameters():
+        if _is_matrix(weight):
+            divisor = _divisor(_scale_of(weight.float()))  # (R, 1)
+            drawn = torch.rand(weight.shape, generator=generator).to(weight.device)  # (R, C)
+            weight.copy_(torch.floor(weight / divisor + drawn) * divisor)
+
+
+def _scale_of(matrix: torch.Tensor) -> torch.Tensor:
+    return _rounded_up(matrix.abs().amax(dim=1) / _LARGEST)  # (R,)
+
+
+def _divisor(scale: torch.Tensor) -> torch.Tensor:
+    return torch.where(scale > 0, scale, 1.0)[:, None]  # (R, 1), a row may be zero
 
 
 def from_int8(stored: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
