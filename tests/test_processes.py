@@ -133,7 +133,7 @@ def test_the_package_is_found_where_it_was_found_before(
     monkeypatch.chdir(package.parent)
     (tmp_path / "pypdf.py").write_text("raise ModuleNotFoundError('pypdf')")
     monkeypatch.syspath_prepend(str(tmp_path))
-    with pytest.raises(ReadletError, match="need pypdf"):
+    with pytest.raises(ReadletError, match="needs pypdf"):
         document_text(b"none", "pdf")
 
 

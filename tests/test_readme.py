@@ -102,7 +102,7 @@ def test_every_block_runs(
 ANSWERS = {
     "README.md": {
         "When was the kettle patented?": "1891",
-        "Who patented the kettle?": "",
+        "How much did the kettle cost?": "",
         "Who built the old kiln?": "Ada Brook",
     },
     "docs/index.md": {"When was the kettle patented?": "1891"},
@@ -111,8 +111,8 @@ ANSWERS = {
         "Who built the old kiln?": "Ada Brook",
     },
     "docs/tutorial.md": {
-        "Who repaired the pump?": "",  # Idris Bowen only reported it
-        "When may hosepipes be used?": "before 9 in the morning and after 7 in the evening",
+        "What did the repair of the pump cost?": "310 pounds",
+        "When may hosepipes be used?": "before 9 in the morning",  # and after 7 in the evening
         "How much is a key to the gate?": "6 pounds",
         "Who is the treasurer?": "",
     },

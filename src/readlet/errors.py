@@ -87,7 +87,7 @@ def extra_needed(extra: str, subject: str = "") -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
-        raise missing_library(extra, error.name, subject) from None
+        raise missing_library(extra, error.name or str(error), subject) from None
 
 
 def warn_caller(message: str) -> None:

@@ -111,7 +111,7 @@ def test_the_bundled_reader(
     finished = make()
     made = Reader.load(finished, device="cpu")
     assert made.scorer.stored == "int8"
-    assert made.calibration.unanswerable_share == 0.1
+    assert made.calibration.unanswerable_share == 0.15
     assert made.languages == ("en",)
     assert "`readlet evaluate bundled cs224n-dev-v2.0.json.gz --unans" in made.metrics["dev_source"]
     assert "SQuAD" in made.notice

@@ -207,7 +207,7 @@ def test_the_bundled_reader_is_the_default(
 def test_the_example_of_the_guide() -> None:
     """With the reader that comes with the package."""
     page = (Path(__file__).parents[2] / "docs" / "moving.md").read_text("utf-8")
-    (example,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    example, *_ = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     *lines, call, comment = example.strip().splitlines()
     exec("\n".join(lines), names := dict[str, Any]())
     shown = ast.literal_eval(comment.removeprefix("# ").removesuffix(", rounded"))

@@ -17,7 +17,7 @@ from readlet.recipe.recipe import SpanData, fields_of, fields_with
 from readlet.storage.sections import SourceFile, SourceReader
 
 Write = Callable[..., str]
-GOLDEN = "bc71f4163642e642"
+GOLDEN = "aa94aaa4d41f1f5b"
 OTHERS = {"standard": "norm", "sqrt(d)": 2.0, "infinity": 2.0}
 OTHERS |= {"cosine": "linear", "float32": "bfloat16"}
 

@@ -59,7 +59,7 @@ def test_questions_that_are_no_longer_wanted_end_the_processes(
             yield QUESTIONS[0]
 
     found = reader.answers(endless(), DEFAULTS, Overlapped(1))
-    assert next(found).text == "Ada Brook"
+    assert next(found).n_best[0].text == "Ada Brook"
     found.close()  # type: ignore[attr-defined]
 
 

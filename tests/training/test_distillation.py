@@ -20,7 +20,7 @@ from readlet.models.recipe_files import load_recipe, recipe_of
 from readlet.models.torch_scorer import Targets, Teacher, span_loss
 from readlet.nn.softmax import masked_softmax
 from readlet.text.rows import NO_LABEL, Windows
-from readlet.training import question_answering
+from readlet.training import distillation
 from readlet.training.distillation import (
     CharacterScores,
     ask_teachers,
@@ -253,7 +253,12 @@ def test_training_with_a_teacher(
     second = train_reader(
         load_recipe("tiny", [*changes, "training.seed=1"]), tmp_path / "second", resume=False
     )
-    monkeypatch.setattr(question_answering, "ask_teachers", None)  # its answers are in the cache
+    cached = distillation.cached
+
+    def asked_again() -> Any:
+        raise AssertionError("its answers are in the cache")
+
+    monkeypatch.setattr(distillation, "cached", lambda key, _: cached(key, asked_again))
     third = train_reader(
         load_recipe("tiny", [*changes, "training.seed=1", "training.teacher_share=0.0"]),
         tmp_path / "third",

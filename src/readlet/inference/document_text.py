@@ -95,7 +95,9 @@ def markdown_parts(text: str) -> list[Part]:
     """What stands under each heading; together the text as it is."""
     found = list(_MARKDOWN_HEADING.finditer(text))
     starts = [heading.start() for heading in found]
-    parts = [Part("", text[: starts[0]] if starts else text)]
+    if not found:
+        return [Part("", text)]
+    parts = [Part("", text[: starts[0]])]
     for heading, end in zip(found, [*starts[1:], len(text)], strict=True):
         label = heading_label(heading[1].rstrip(" \t#"))
         parts.append(Part(label, text[heading.start() : end]))

@@ -328,7 +328,7 @@ document.addEventListener("drop", async (event) => {
   take(await dropped(event.dataTransfer));
 });
 
-byId("level").value = memory.settings().level ?? 0.7;
+byId("level").value = memory.settings().level ?? 0.5;
 showLevel();
 for (const one of memory.documents()) documents.set(one.name, one);
 current = documents.keys().next().value ?? null;
