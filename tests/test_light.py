@@ -110,7 +110,6 @@ def test_a_server_answers() -> None:
         ("train", "finetune", "--set", "data.train=q.csv"),
         ("export", "bundled", "--out", "exported"),
         ("slim", "bundled", "--out", "slim"),
-        ("inspect", "bundled", "Who?", "p.txt"),
         ("ask", "Who?", "p.txt", "--device", "cuda"),
         ("evaluate", MODELS / "qacnn", "q.csv"),
         ("evaluate", MODELS / "classifier", "s.csv"),
