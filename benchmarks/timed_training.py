@@ -1,4 +1,4 @@
-"""Training that ends at a moment, for a machine that is lent: the schedule follows the clock.
+"""Training that ends at a moment, for a machine that is rented: the schedule follows the clock.
 
 The rate falls with the steps or with the time, whichever is further, so it is zero at the end even
 if fewer epochs fit. Such a run cannot be repeated to the bit; without a moment nothing changes.
