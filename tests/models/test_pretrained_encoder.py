@@ -16,6 +16,7 @@ from readlet.engine.step import can_be_captured
 from readlet.errors import ReadletError
 from readlet.inference.reader import Reader
 from readlet.models.pretrained.encoder import PretrainedEncoder, build_encoder, load_pretrained
+from readlet.models.pretrained.parts import from_int8, round_at_random, to_int8
 from readlet.text.pretrained import load_config, load_tokenizer
 
 Build = Callable[..., Reader]
@@ -155,3 +156,19 @@ def test_no_progress_bar_of_transformers(
     load_pretrained(name, load_config(name), None)
     assert capsys.readouterr() == ("", "")
     assert logging.is_progress_bar_enabled()  # other users of transformers keep it
+
+
+@torch.no_grad()
+def test_small_changes_survive_eight_bits() -> None:
+    """Of weights that stand on the grid already; the nearest point would be where they began."""
+    torch.manual_seed(0)
+    layer = torch.nn.Linear(256, 64, bias=False)
+    start = from_int8(to_int8({"weight": layer.weight}))["weight"]  # (64, 256)
+    largest = start.abs().amax(dim=1, keepdim=True)  # (64, 1)
+    change = torch.where(start.abs() < largest, 0.1 * largest / 127, 0.0)  # (64, 256)
+    layer.weight.copy_(start + change)
+    assert torch.equal(from_int8(to_int8({"weight": layer.weight}))["weight"], start)
+    round_at_random(layer)
+    stored = from_int8(to_int8({"weight": layer.weight}))["weight"]  # (64, 256)
+    assert torch.allclose(stored, layer.weight)
+    assert float((stored - start).mean()) == pytest.approx(float(change.mean()), rel=0.1)
