@@ -3,6 +3,7 @@
 import gc
 import logging
 import re
+import shlex
 import signal
 import socket
 import subprocess
@@ -240,13 +241,14 @@ def test_clients_that_leave_are_not_logged(
 @pytest.mark.skipif(sys.platform == "win32", reason="no ulimit")
 def test_a_full_table_of_files_is_said_once(tmp_path: Path) -> None:
     pytest.importorskip("uvicorn")
-    serve = f"ulimit -n 40; exec {sys.executable} -m readlet serve baseline --port 0"
+    serve = f"ulimit -n 40; exec {shlex.quote(sys.executable)} -m readlet serve baseline --port 0"
     with (
         (tmp_path / "log").open("w") as log,
         subprocess.Popen(["bash", "-c", serve], stderr=log) as server,
         ExitStack() as idle,
     ):
         while not (found := re.search(r":(\d+)/", (tmp_path / "log").read_text())):
+            assert server.poll() is None
             time.sleep(0.05)
         address = ("127.0.0.1", int(found[1]))
         for _ in range(100):
