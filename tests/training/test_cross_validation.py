@@ -76,7 +76,7 @@ def test_every_question_is_asked_of_a_reader_that_was_not_trained_on_it(
     share = sum(not e.answers for e in mine) / len(mine)
     assert reader.calibration.unanswerable_share == pytest.approx(share, abs=0.02)
     left = {path.name for path in (tmp_path / "run").iterdir()}
-    assert not {name for name in left if name.startswith(("checkpoint", "part"))}
+    assert not {name for name in left if name.startswith(("checkpoint", "part", "best"))}
 
 
 def test_the_start_is_kept_if_no_epoch_is_better(
@@ -84,6 +84,7 @@ def test_the_start_is_kept_if_no_epoch_is_better(
 ) -> None:
     learns_nothing = recipe("training.learning_rate=1e-12", "training.ema=0")
     reader = train_reader(learns_nothing, tmp_path / "run", resume=False)
+    assert reader.metrics["kept_epoch"] == 0
     before, after = weights_of(Reader.load(tmp_path / "start")), weights_of(reader)
     assert all(torch.equal(before[name], after[name]) for name in before)
 

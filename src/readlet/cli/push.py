@@ -36,7 +36,7 @@ def push(
         shown = f"{size / 1e6:10.2f} MB" if size >= 1e5 else f"{size / 1e3:10.2f} KB"
         console.print(f"{shown}  {file}", markup=False, soft_wrap=True)
     if made.needs_torch:
-        say(f"no ONNX model: it needs torch; `readlet export {folder} --onnx --out OUT` makes one")
+        say(f"no ONNX model: it needs torch; `readlet export {folder} --out OUT` makes one")
     if dry_run:
         front = made.card.partition("\n---\n")[0]
         console.print(f"\n{front}\n---", markup=False, highlight=False, soft_wrap=True)

@@ -21,7 +21,7 @@ from readlet.console import say
 from readlet.engine.checkpoint import remove_checkpoints
 from readlet.engine.loop import WITH_RESUME, Outcome, TrainingLoop
 from readlet.engine.processes import in_main, is_main_process, make_accelerator
-from readlet.engine.weight_selection import Evaluator, Scores
+from readlet.engine.weight_selection import BEST, Evaluator, Scores
 from readlet.errors import FailedTrainingError, bad_input, memory_reported
 from readlet.evaluation.significance import difference_p
 from readlet.evaluation.task import Scored, Task
@@ -128,6 +128,7 @@ def train_reader(recipe: Recipe, folder: str | Path, *, resume: bool = False) ->
         else:
             model.write(folder)
         remove_checkpoints(folder)
+        (folder / BEST).unlink(missing_ok=True)
     make_accelerator().wait_for_everyone()
     return model
 
@@ -203,7 +204,7 @@ def train(
             assert isinstance(evaluator, SpanEvaluator)
             assert split is not None
             crossed = cross_validate(recipe, objective, split, evaluator, folder, accelerator)
-            outcome = Outcome(crossed.steps, 0, 0.0, 0.0)
+            outcome = Outcome(crossed.steps, 0, float(crossed.epoch), float(crossed.epoch))
             return _finish(recipe, data, evaluator, outcome, start, crossed)
         initial = weights_of(start, scorer) if start is not None else {}
         if is_compiled:
@@ -300,8 +301,7 @@ def _finish(
         "rollbacks": outcome.rollbacks,
         **fitted.metrics,
     }
-    if crossed is None:
-        metrics |= {"kept_epoch": outcome.kept, "best_epoch": outcome.best}
+    metrics |= {"kept_epoch": outcome.kept, "best_epoch": outcome.best}
     notice = ""
     if start is not None:
         metrics["start"] = scores_before(start, evaluator, data, scored)
