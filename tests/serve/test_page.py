@@ -152,6 +152,24 @@ def test_an_answer_is_marked_in_its_place(alone: Any) -> None:
     assert marked(page)[1] == "1881"
 
 
+AXE = """async () => (await axe.run()).violations.map(
+    ({id, nodes}) => `${id}: ${nodes.map(node => node.target).join(", ")}`)"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_axe_finds_no_barrier(alone: Any, scheme: str, width: int) -> None:
+    package = pytest.importorskip("axe_playwright_python")
+    script = (Path(package.__file__).parent / "axe.min.js").read_text("utf-8")
+    alone.set_viewport_size({"width": width, "height": 800})
+    alone.emulate_media(color_scheme=scheme)
+    alone.evaluate(script)
+    assert alone.evaluate(AXE) == []
+    ask(alone, PASSAGE, "Who lit the lamp?")
+    assert alone.evaluate(AXE) == []
+    alone.emulate_media(color_scheme="light")
+
+
 def test_words_and_colours_of_confidence_agree(alone: Any) -> None:
     words = {"high": "Sure", "middle": "Likely", "low": "Unsure"}
     seen = set()
