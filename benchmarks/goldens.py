@@ -58,7 +58,7 @@ STEPS = [
     ("predict", "predict qacnn DATA --out qacnn.jsonl", "qacnn.jsonl"),
     ("predict", "predict encoder DATA --out encoder.jsonl", "encoder.jsonl"),
     ("evaluate", "evaluate qacnn DATA --json", "-"),
-    ("evaluate classifier", "evaluate labels bundled:reviews-test --json", "-"),
+    ("evaluate classifier", "evaluate labels bundled:reviews-dev --json", "-"),
     ("ask", "ask 'Who built the kiln?' passage.txt --reader encoder --json", "-"),
     ("export", "export encoder --out exported", ""),
     ("export", "predict exported DATA --out exported.jsonl", "exported.jsonl"),
@@ -81,7 +81,7 @@ def run_steps(python: Path, folder: Path, data: str, only: list[str]) -> dict[st
         words = [data if word == "DATA" else word for word in shlex.split(line)]
         command = [str(python.absolute()), "-m", "readlet", *words]
         done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
-        title = f"{name}: {output}"
+        title = f"{name}: {output or words[0]}"
         if done.returncode:
             found[title] = (done.stderr.strip().splitlines() or ["failed"])[-1]
         elif output:
@@ -150,8 +150,8 @@ def main() -> int:
             write_encoder("bert", folder / "bert", [PASSAGE])
             outputs.append(run_steps(python, folder, options.data, options.only))
     failed = 0
-    for name, before in outputs[0].items():
-        common, places = differences(before, outputs[1][name])
+    for name in dict.fromkeys([*outputs[0], *outputs[1]]):  # a step without output may fail in one
+        common, places = differences(*(found.get(name, "done") for found in outputs))
         failed += bool(places) or not common
         first = f"; {places[0]}" if places else ""
         print(f"{name:<34}{common:>8,} values, {len(places):,} differ{first}"[:200], flush=True)
