@@ -127,5 +127,5 @@ def test_answer_must_be_at_its_offset(tmp_path: Path, squad_text: Callable[..., 
     path = tmp_path / "off.json"
     answers = [{"text": "Arn", "answer_start": 25}]
     path.write_text(squad_text(CONTEXT, [GOOD | {"answers": answers}]))
-    with pytest.raises(ReadletError, match=r"off\.json: question 'q': answer 'Arn' .*25.*26"):
+    with pytest.raises(ReadletError, match=r"off\.json: question 'q': .*'Arn' .*25.*26"):
         list(read_examples(path))

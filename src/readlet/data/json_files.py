@@ -6,7 +6,7 @@ memory. An item is an article of SQuAD, or a flat record as run_qa of transforme
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from pathlib import Path
 from typing import Any, Literal, TextIO
@@ -19,7 +19,6 @@ from readlet.data.rows import (
     flag_field,
     list_field,
     question_record,
-    row_record,
     spans,
     text_field,
 )
@@ -244,17 +243,16 @@ def _row(path: Path, number: int, line: str) -> Row | InputError:
     return Row(place, number, row, list(row))
 
 
-def write_jsonl(stream: TextIO, items: Iterable[Example] | Iterable[Sentence]) -> None:
-    for item in items:
-        json.dump(row_record(item), stream, ensure_ascii=False)
+def write_jsonl(stream: TextIO, objects: Iterable[Mapping[str, Any]]) -> None:
+    for row in objects:
+        json.dump(row, stream, ensure_ascii=False)
         stream.write("\n")
 
 
-def write_records(stream: TextIO, sentences: Iterable[Sentence]) -> None:
-    """One list of texts with labels."""
-    for number, sentence in enumerate(sentences):
+def write_list(stream: TextIO, objects: Iterable[Mapping[str, Any]]) -> None:
+    for number, row in enumerate(objects):
         stream.write(",\n" if number else "[\n")
-        json.dump(row_record(sentence), stream, ensure_ascii=False)
+        json.dump(row, stream, ensure_ascii=False)
     stream.write("\n]\n")
 
 

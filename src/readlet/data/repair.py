@@ -3,17 +3,16 @@
 from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from readlet.data import content_of, write_examples
+from readlet.data import content_of
 from readlet.data.answer_offsets import Placement, differs_in_case, placement
 from readlet.data.check import ReadableItems
 from readlet.data.columns import PLAIN, DataFormat
 from readlet.data.faults import CONTROL
-from readlet.data.own_format import OwnRow, fits, own_row, write_own_rows
 from readlet.data.rows import Origin
+from readlet.data.writing import OwnRow, own_row, write_own_rows
 from readlet.errors import InputError, bad_input
 from readlet.text.words import word_spans
 from readlet.types import NO_OFFSET, Example, Span
@@ -60,12 +59,7 @@ def repair_file(source: str, out: Path, data_format: DataFormat = PLAIN) -> Chan
             assert last is not None
             yield example, own_row(origin, last, example)
 
-    pairs = repaired()
-    first = list(islice(pairs, 1))  # then the origin is known
-    if first and fits(origin, out):
-        write_own_rows(out, origin, [row for _, row in chain(first, pairs) if row is not None])
-    else:
-        write_examples(out, (example for example, _ in chain(first, pairs)))
+    write_own_rows(out, origin, repaired())
     for error in items.malformed:
         changes.dropped["malformed row"].append(error.place)
     if items.end is not None:

@@ -20,18 +20,16 @@ from unicodedata import normalize
 
 from readlet.data import content_of, read, write_examples
 from readlet.data.columns import PLAIN, Content, DataFormat
-from readlet.data.datasets import input_path
-from readlet.data.own_format import OwnRow, fits, own_row, write_own_rows
+from readlet.data.datasets import input_path, items_of
 from readlet.data.rows import Origin
-from readlet.data.tables import Item
 from readlet.data.writing import (
-    all_questions,
-    all_texts,
+    OwnRow,
     arranged,
     check_target,
     is_output,
     output_kind,
-    write_sentences,
+    own_row,
+    write_own_rows,
 )
 from readlet.errors import ReadletError, bad_input
 from readlet.storage.overwrite import check_file, check_folder, make_folder
@@ -93,11 +91,8 @@ def split(
     """Write each part to its file, all or none; equal arguments give equal files."""
     paths = part_paths(source, out, parts)
     _check_targets(paths.values(), out, source)
-
     content = content_of(source, data_format)
-
-    items = all_texts if content == "texts" else all_questions
-    groups, sizes = _groups(items(source, data_format))
+    groups, sizes = _groups(items_of(source, content, data_format))
     chosen = _assign(source, content, sizes, parts, seed)
     summaries = []
     folder = next(iter(paths.values())).parent.resolve()
@@ -107,10 +102,8 @@ def split(
         for name, path in paths.items():
             draft = Path(drafts) / path.name
             part = _Part(name, groups, chosen)
-            if content == "texts":
-                write_sentences(draft, part.of(all_texts(source, data_format)))
-            else:
-                write_examples(draft, arranged(draft, part.of(all_questions(source, data_format))))
+            items = part.of(items_of(source, content, data_format))
+            write_examples(draft, arranged(draft, content, items))
             share, contexts = part.rows / sizes.total(), len(part.contexts)
             summaries.append(PartSummary(name, path, content, part.rows, contexts, share))
         make_folder(folder)
@@ -140,7 +133,7 @@ class _Part:
         self.rows = 0
         self.contexts: set[bytes] = set()
 
-    def of(self, items: Iterable[Item]) -> Iterator[Item]:
+    def of(self, items: Iterable[Example | Sentence]) -> Iterator[Example | Sentence]:
         for item in items:
             context = _context_key(item)
             if self._chosen[self._groups.root(context)] == self._name:
@@ -168,7 +161,7 @@ class _Groups:
         self._parent[high] = low
 
 
-def _groups(items: Iterable[Example] | Iterable[Sentence]) -> tuple[_Groups, Counter[bytes]]:
+def _groups(items: Iterable[Example | Sentence]) -> tuple[_Groups, Counter[bytes]]:
     """What must stay together, and how many rows each group has."""
     groups = _Groups()
     rows: Counter[bytes] = Counter()
@@ -246,13 +239,7 @@ def cut(source: str, out: Path | None, rows: int, data_format: DataFormat = PLAI
     make_folder(folder)
     for part in _parts(items, rows):
         path = folder / f"{stem}-{len(paths) + 1:05}{suffix}"
-        own = [row for _, row in part if row is not None]
-        if fits(origin, path) and len(own) == len(part):
-            write_own_rows(path, origin, own)
-        elif isinstance(part[0][0], Sentence):
-            write_sentences(path, [item for item, _ in part if isinstance(item, Sentence)])
-        else:
-            write_examples(path, [item for item, _ in part if isinstance(item, Example)])
+        write_own_rows(path, origin, part)
         paths.append(path)
     if not paths:
         raise bad_input(source, "", "has no rows", "check how it was made")

@@ -120,7 +120,7 @@ def header_rank(header: str, delimiter: str, columns: Columns) -> tuple[int, int
     return known_names((cell.strip() for cell in cells), columns), len(cells)
 
 
-def write_csv(stream: TextIO, items: Iterable[Item], delimiter: str = ",") -> None:
+def write_csv(stream: TextIO, items: Iterable[Example | Sentence], delimiter: str = ",") -> None:
     # All cells are quoted, the names too: then no text is ambiguous, also between tabs.
     writer = csv.writer(stream, delimiter=delimiter, quoting=csv.QUOTE_ALL, lineterminator="\n")
     names: tuple[str, ...] = ()
@@ -131,10 +131,6 @@ def write_csv(stream: TextIO, items: Iterable[Item], delimiter: str = ",") -> No
         writer.writerow([_cell(name, getattr(item, name)) for name in names])
     if not names:
         writer.writerow(_QUESTIONS)
-
-
-def write_tsv(stream: TextIO, items: Iterable[Item]) -> None:
-    write_csv(stream, items, "\t")
 
 
 def _cell(name: str, value: Any) -> str:
@@ -153,7 +149,7 @@ def _names_for(item: Example | Sentence) -> tuple[str, ...]:
     return tuple(name for name in _QUESTIONS if item.is_labelled or name not in _LABELS)
 
 
-def _storable(items: Iterable[Item], what: str) -> Iterator[Item]:
+def _storable(items: Iterable[Example | Sentence], what: str) -> Iterator[Example | Sentence]:
     """The same items; an error at the first one that a table cannot store unchanged."""
     names: tuple[str, ...] = ()
     for item in items:
@@ -202,7 +198,7 @@ def _parquet_rows(path: Path, reader: RowReader) -> Iterator[Row]:
             raise bad_input(path, "", f"damaged Parquet ({first})", "write it again") from None
 
 
-def write_parquet(path: Path, items: Iterable[Item]) -> None:
+def write_parquet(path: Path, items: Iterable[Example | Sentence]) -> None:
     require_pyarrow(path)
     import pyarrow
 
