@@ -90,7 +90,6 @@ TEXTS = Schema(
     ),
     obvious=("sentence",),
 )
-SCHEMAS: dict[Content, Schema] = {"questions": QUESTIONS, "texts": TEXTS}
 FIELDS = tuple(dict.fromkeys((*QUESTIONS.fields, *TEXTS.fields)))
 KNOWN_NAMES = QUESTIONS.names | TEXTS.names
 _ASKING = {"question", *QUESTIONS.other_names["question"]}

@@ -40,40 +40,30 @@ def read_csv(path: Path, reader: RowReader, on_fault: OnFault) -> Iterator[Examp
 def _csv_rows(path: Path, reader: RowReader) -> Iterator[Row | InputError]:
     data_format, origin = reader.data_format, reader.origin
     lines = text_lines(path, data_format.encoding)
-    above = []  # the header, and blank lines before it
-    for line in lines:
-        above.append(line)
-        if not is_blank_line(line):
-            break
-    done = 0  # lines that another reader has read
-    delimiter, is_quoted = _dialect(path, above[-1], data_format.columns)
-    lines = chain(above, lines)
-    csv.field_size_limit(MAX_PIECE)
-    cells_of = csv.reader(lines, delimiter=delimiter, strict=True)
-    try:
-        header = next((cells for cells in cells_of if not _is_blank(cells)), [])
-    except csv.Error as error:
-        raise bad_input(path, "header", f"not valid CSV ({error})", "check its quotes") from None
-    names = [name.strip() for name in header]
+    above, header = next((n, line) for n, line in enumerate(lines, 1) if not is_blank_line(line))
+    if "\r" in header.rstrip("\r\n"):
+        fault = "lines end in CR only, as old spreadsheets write them"
+        raise bad_input(path, "header", fault, "save it with LF or CRLF line endings")
+    # The delimiter that gives the most known names, then the most cells.
+    delimiter = max(DELIMITERS, key=lambda one: header_rank(header, one, data_format.columns))
+    names = [cell.strip() for cell in next(csv.reader([header], delimiter=delimiter))]
     found = reader.require("header", names)
-    origin.kind, origin.delimiter = "csv", delimiter
-    remedy_of_cells = "check its quotes and separators"
-    if reader.has_texts and delimiter == "\t" and not is_quoted:
-        done = cells_of.line_num
-        origin.is_quoted = False
-        cells_of = csv.reader(lines, delimiter=delimiter, quoting=csv.QUOTE_NONE)
-        remedy_of_cells = "separate cells with one tab; a text has none"
+    is_quoted = not reader.has_texts or delimiter != "\t" or '"' in header
+    origin.kind, origin.delimiter, origin.is_quoted = "csv", delimiter, is_quoted
+    csv.field_size_limit(MAX_PIECE)
+    quoting = csv.QUOTE_MINIMAL if is_quoted else csv.QUOTE_NONE
+    cells_of = csv.reader(lines, delimiter=delimiter, quoting=quoting, strict=is_quoted)
     # An empty cell is a missing value, which CSV cannot tell from an empty text.
     texts = {found[field] for field in ("question", "context", "text", "second") if field in found}
     number = 0
     while True:
-        before = done + cells_of.line_num
-        place = f"line {before + 1}"
+        before = cells_of.line_num
+        place = f"line {above + before + 1}"
         try:
             cells = next(cells_of, None)
             if cells is None:
                 return
-            if _is_blank(cells):
+            if not any(map(str.strip, cells)):  # spreadsheets write `,,` for an empty row
                 continue
             number += 1
             if len(cells) == len(names):
@@ -83,27 +73,12 @@ def _csv_rows(path: Path, reader: RowReader) -> Iterator[Row | InputError]:
                 yield Row(place, number, values, names)
                 continue
             fault = f"{len(cells)} cells under {len(names)} column names"
-            remedy = remedy_of_cells
         except csv.Error as error:
             fault = f"not valid CSV ({error})"
-            remedy = "close its quotes, and double those inside of a cell"
         # An unclosed quote reaches to the next quote, or to the end of the file.
-        lost = done + cells_of.line_num - before - 1
-        yield bad_input(path, f"{place} and the next {lost}" if lost else place, fault, remedy)
-
-
-def _is_blank(cells: Iterable[str]) -> bool:
-    """Whether a row has no content: spreadsheets write `,,` for an empty one."""
-    return not any(map(str.strip, cells))
-
-
-def _dialect(path: Path, header: str, columns: Columns) -> tuple[str, bool]:
-    """The delimiter that gives the most known names, then the most cells; are names quoted?"""
-    if "\r" in header.rstrip("\r\n"):
-        fault = "lines end in CR only, as old spreadsheets write them"
-        raise bad_input(path, "header", fault, "save it with LF or CRLF line endings")
-    best = max(DELIMITERS, key=lambda delimiter: header_rank(header, delimiter, columns))
-    return best, '"' in header
+        if lost := cells_of.line_num - before - 1:
+            place = f"{place} and the next {lost}"
+        yield bad_input(path, place, fault, "check its separators, and close and double its quotes")
 
 
 def is_blank_line(line: str) -> bool:

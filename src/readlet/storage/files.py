@@ -39,19 +39,13 @@ def open_bytes(path: Path, *, only_regular: bool = False) -> Iterator[io.Buffere
         with open(path, "rb", opener=_without_waiting if only_regular else None) as raw:
             is_gzip = raw.peek(2)[:2] == b"\x1f\x8b"
             yield gzip.GzipFile(fileobj=raw) if is_gzip else raw
-    except IsADirectoryError:
-        raise bad_input(path, "", "is a directory", "name a file inside it") from None
-    except FileNotFoundError:
-        raise bad_input(path, "", "no such file", "check the path") from None
-    except PermissionError:
-        raise bad_input(path, "", "permission denied", "change its permissions") from None
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         fault = f"the gzip data is damaged or ends early ({error})"
         place = f"byte {path.stat().st_size}" if isinstance(error, EOFError) else ""
         raise bad_input(path, place, fault, "copy or download it again") from None
     except OSError as error:  # for example a file used as a folder, a long name, a failing disk
-        fault = f"cannot be read ({error.strerror})"
-        raise bad_input(path, "", fault, "check the path") from None
+        fault = (error.strerror or str(error)).lower().removesuffix(" or directory")
+        raise bad_input(path, "", fault, "check the path and its permissions") from None
 
 
 def _without_waiting(name: str, flags: int) -> int:
