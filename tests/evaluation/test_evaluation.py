@@ -11,13 +11,13 @@ from readlet.bundled import corpus
 from readlet.data import read_examples
 from readlet.errors import ReadletError
 from readlet.evaluation.evaluation import TYPES, evaluate, question_type
-from readlet.evaluation.significance import bootstrap_interval, paired_permutation
 from readlet.evaluation.squad import (
     best_thresholds,
     precision_recall,
     score_questions,
     summary,
 )
+from readlet.evaluation.statistics import bootstrap_interval, paired_permutation
 from readlet.types import Example, Span
 
 

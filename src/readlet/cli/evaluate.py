@@ -22,13 +22,13 @@ from readlet.cli.options import (
 )
 from readlet.console import console, print_json
 from readlet.errors import ReadletError
-from readlet.evaluation.calibration_error import calibration_error
 from readlet.evaluation.squad import SPANS
+from readlet.evaluation.statistics import calibration_error
 from readlet.inference.inputs import AnswerOptions
 
 if TYPE_CHECKING:
-    from readlet.evaluation.calibration_error import ReliabilityBin
     from readlet.evaluation.evaluation import ClassEvaluation, Evaluation
+    from readlet.evaluation.statistics import ReliabilityBin
     from readlet.evaluation.task import Task
     from readlet.inference.evaluate_questions import SeveralEvaluations
 

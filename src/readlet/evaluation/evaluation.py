@@ -12,8 +12,6 @@ from typing import Any
 from unicodedata import normalize
 
 from readlet.errors import ReadletError
-from readlet.evaluation.calibration_error import ReliabilityBin, calibration_error, reliability
-from readlet.evaluation.significance import difference_p, score_interval
 from readlet.evaluation.squad import (
     SPANS,
     QuestionScores,
@@ -26,6 +24,13 @@ from readlet.evaluation.squad import (
     rules_of,
     score_questions,
     summary,
+)
+from readlet.evaluation.statistics import (
+    ReliabilityBin,
+    calibration_error,
+    difference_p,
+    reliability,
+    score_interval,
 )
 from readlet.evaluation.task import Scored, Task
 from readlet.text.words import word_spans, words
