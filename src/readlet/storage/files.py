@@ -61,7 +61,7 @@ def text_chunks(path: Path, encoding: str | None = None) -> Iterator[str]:
     """
     check_encoding(encoding or "")
     with open_bytes(path) as stream:
-        yield from decoded_chunks(stream, path, encoding, in_experiments=True)
+        yield from decoded_chunks(stream, path, encoding)
 
 
 def decoded_chunks(
@@ -70,20 +70,17 @@ def decoded_chunks(
     encoding: str | None = None,
     *,
     declared: str = "",
-    in_experiments: bool = False,
 ) -> Iterator[str]:
     """The text of bytes that come from a file, a client or standard input, as in `text_chunks`.
 
     `declared` is the encoding that the file itself names; it counts where no other is given.
-    Data of experiments have a setting for it, which errors then suggest.
     """
     consumed = 0  # bytes decoded so far
     empty = True
     data = stream.read(CHUNK)
     chosen = encoding_of(data, encoding or declared)
-    setting = " (in experiments: data.encoding)" if in_experiments else ""
     if chosen == "utf-8" and (likely := likely_utf16(data)):
-        raise _not_text(source, 0, chosen, likely, encoding, setting)
+        raise _not_text(source, 0, chosen, likely, encoding)
     if encoding and not chosen.startswith("utf") and is_utf8(data):
         warnings.warn(f"{source}: looks like UTF-8, but is read as {encoding}", stacklevel=2)
     decoder = codecs.getincrementaldecoder(chosen)()
@@ -94,7 +91,7 @@ def decoded_chunks(
         except UnicodeError as error:
             at = error.start if isinstance(error, UnicodeDecodeError) else 0
             likely = likely_encoding(data, at) if data and chosen == "utf-8" else ""
-            raise _not_text(source, consumed + at, chosen, likely, encoding, setting) from None
+            raise _not_text(source, consumed + at, chosen, likely, encoding) from None
         consumed += pending + len(data) - len(decoder.getstate()[0])
         if empty and text:
             text = text.removeprefix("\ufeff")
@@ -109,16 +106,13 @@ def decoded_chunks(
 
 
 def _not_text(
-    source: str | Path, at: int, chosen: str, likely: str, encoding: str | None, setting: str
+    source: str | Path, at: int, chosen: str, likely: str, encoding: str | None
 ) -> ReadletError:
     fault = f"not {chosen.upper()} text" + (f", looks like {likely}" if likely else "")
-    if encoding is None:
-        remedy = "save it as UTF-8"
-    elif encoding and not likely:
-        remedy = "name another encoding with --encoding"
-    else:
-        option = f"--encoding {likely or 'NAME'}{setting}"
-        remedy = f"name its encoding with {option}, or save it as UTF-8"
+    remedy = "save it as UTF-8"
+    if encoding is not None:
+        option = f"--encoding {likely or 'NAME'} (in recipes: data.encoding)"
+        remedy = f"name its encoding with {option}, or {remedy}"
     return input_error(EncodingError, source, f"byte {at}", fault, remedy)
 
 
