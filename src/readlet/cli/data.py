@@ -152,14 +152,6 @@ def convert(
         counts = f"{done.texts:,} texts"
     text = f"Wrote {out}: {counts}."
     console.print(text, markup=False, soft_wrap=True)
-    if done.unlabelled:
-        console.print(f"  unlabelled: {done.unlabelled:,}; usable for predictions only")
-    if done.repeated_ids:
-        console.print(f"  {done.repeated_ids:,} × repeated id: kept as it is")
-    if done.without_place:
-        fault = f"{done.without_place:,} × answer without a place in its context"
-        remedy = f"written as -1; find it with `readlet data check {out} --fix OUT`"
-        console.print(f"  {fault}: {remedy}", markup=False, soft_wrap=True)
 
 
 @app.command()

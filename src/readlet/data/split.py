@@ -2,8 +2,7 @@
 
 A split's parts share no context and no article, or no text.
 
-Contexts that differ only in white space, case or Unicode normalisation count as the same. Only
-their digests are kept in memory; the source is read once for the plan and once for each part.
+Contexts that differ only in white space, case or Unicode normalisation count as the same.
 """
 
 import os
@@ -92,8 +91,14 @@ def split(
     paths = part_paths(source, out, parts)
     _check_targets(paths.values(), out, source)
     content = content_of(source, data_format)
-    groups, sizes = _groups(items_of(source, content, data_format))
-    chosen = _assign(source, content, sizes, parts, seed)
+    rows: list[Example | Sentence] = list(items_of(source, content, data_format))
+    contexts = [_context_key(row) for row in rows]
+    groups = _Groups()
+    for row, context in zip(rows, contexts, strict=True):
+        if isinstance(row, Example) and row.title.strip():
+            groups.join(context, _key("title", row.title))
+    group_of_row = [groups.root(context) for context in contexts]
+    chosen = _assign(source, content, Counter(group_of_row), parts, seed)
     summaries = []
     folder = next(iter(paths.values())).parent.resolve()
     # A new folder is made at the end, next to the drafts: on the same file system.
@@ -101,11 +106,10 @@ def split(
     with TemporaryDirectory(dir=near, prefix=".split.") as drafts:
         for name, path in paths.items():
             draft = Path(drafts) / path.name
-            part = _Part(name, groups, chosen)
-            items = part.of(items_of(source, content, data_format))
-            write_examples(draft, arranged(draft, content, items))
-            share, contexts = part.rows / sizes.total(), len(part.contexts)
-            summaries.append(PartSummary(name, path, content, part.rows, contexts, share))
+            members = [n for n, group in enumerate(group_of_row) if chosen[group] == name]
+            write_examples(draft, arranged(draft, content, (rows[n] for n in members)))
+            count, share = len({contexts[n] for n in members}), len(members) / len(rows)
+            summaries.append(PartSummary(name, path, content, len(members), count, share))
         make_folder(folder)
         for path in paths.values():
             os.replace(Path(drafts) / path.name, path)
@@ -125,23 +129,6 @@ def _check_targets(paths: Iterable[Path], out: Path, source: str) -> None:
             check_file(out)
 
 
-class _Part:
-    """The rows of one part, counted as they pass."""
-
-    def __init__(self, name: str, groups: "_Groups", chosen: Mapping[bytes, str]) -> None:
-        self._name, self._groups, self._chosen = name, groups, chosen
-        self.rows = 0
-        self.contexts: set[bytes] = set()
-
-    def of(self, items: Iterable[Example | Sentence]) -> Iterator[Example | Sentence]:
-        for item in items:
-            context = _context_key(item)
-            if self._chosen[self._groups.root(context)] == self._name:
-                self.rows += 1
-                self.contexts.add(context)
-                yield item
-
-
 class _Groups:
     """Disjoint sets of keys (union-find)."""
 
@@ -159,21 +146,6 @@ class _Groups:
         # The smaller key is the root: it does not depend on the order of the rows.
         low, high = sorted((self.root(one), self.root(other)))
         self._parent[high] = low
-
-
-def _groups(items: Iterable[Example | Sentence]) -> tuple[_Groups, Counter[bytes]]:
-    """What must stay together, and how many rows each group has."""
-    groups = _Groups()
-    rows: Counter[bytes] = Counter()
-    for item in items:
-        context = _context_key(item)
-        rows[context] += 1
-        if isinstance(item, Example) and item.title.strip():
-            groups.join(context, _key("title", item.title))
-    sizes: Counter[bytes] = Counter()
-    for context, count in rows.items():
-        sizes[groups.root(context)] += count
-    return groups, sizes
 
 
 def _assign(

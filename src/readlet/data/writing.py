@@ -7,7 +7,7 @@ file, with its columns, its separator and its other fields.
 import csv
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
@@ -21,7 +21,7 @@ from readlet.data.tables import require_pyarrow, write_csv, write_parquet
 from readlet.errors import ReadletError, bad_input
 from readlet.storage.files import atomic_bytes, atomic_text
 from readlet.storage.overwrite import check_file
-from readlet.types import NO_OFFSET, Example, Sentence, Span
+from readlet.types import Example, Sentence, Span
 
 _DELIMITERS = {"csv": ",", "tsv": "\t"}
 OUTPUT_NAMES = ".json, .jsonl, .csv, .tsv (also .gz) or .parquet"
@@ -93,13 +93,11 @@ class Converted:
     questions: int = 0
     contexts: int = 0
     texts: int = 0
-    unlabelled: int = 0
-    repeated_ids: int = 0
-    without_place: int = 0  # answers
 
-    def as_json(self) -> dict[str, Any]:
-        absent = ("questions", "contexts", "without_place") if self.texts else ("texts",)
-        return {name: count for name, count in asdict(self).items() if name not in absent}
+    def as_json(self) -> dict[str, int]:
+        if self.texts:
+            return {"texts": self.texts}
+        return {"questions": self.questions, "contexts": self.contexts}
 
 
 def convert(
@@ -143,18 +141,12 @@ def arranged(out: Path, content: Content, items: Iterable[Any]) -> Iterable[Any]
 
 
 def _counted(items: Iterable[Any], counts: Converted) -> Iterator[Any]:
-    ids: set[int] = set()  # hashes need less memory than the texts
-    contexts: set[int] = set()
+    contexts: set[int] = set()  # hashes need less memory than the texts
     for item in items:
-        counts.repeated_ids += hash(item.id) in ids
-        ids.add(hash(item.id))
         if isinstance(item, Sentence):
             counts.texts += 1
-            counts.unlabelled += item.label is None
         else:
             counts.questions += 1
-            counts.unlabelled += not item.is_labelled
-            counts.without_place += sum(answer.start == NO_OFFSET for answer in item.answers)
             contexts.add(hash(item.context))
             counts.contexts = len(contexts)
         yield item
