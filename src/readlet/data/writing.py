@@ -17,9 +17,9 @@ from readlet.data.columns import PLAIN, Content, DataFormat
 from readlet.data.datasets import content_of, input_path, items_of
 from readlet.data.json_files import write_jsonl, write_list, write_squad
 from readlet.data.rows import Origin, Row, parse_list, row_record, span_records
-from readlet.data.tables import require_pyarrow, write_csv, write_parquet
-from readlet.errors import ReadletError, bad_input
-from readlet.storage.files import atomic_bytes, atomic_text
+from readlet.data.tables import require_pyarrow, write_csv, write_parquet, write_parquet_rows
+from readlet.errors import bad_input
+from readlet.storage.files import atomic_text
 from readlet.storage.overwrite import check_file
 from readlet.types import Example, Sentence, Span
 
@@ -263,14 +263,9 @@ def _lines(names: list[str], added: list[str], rows: Iterable[OwnRow]) -> Iterab
 def _write_own_parquet(out: Path, origin: Origin, rows: Sequence[OwnRow]) -> None:
     require_pyarrow(out)
     import pyarrow
-    from pyarrow import parquet
 
-    names = {name for one in rows for name in one.changes}
-    schema = origin.schema if names <= set(origin.schema.names) else None
-    try:
-        values = [{**one.row.values, **one.changes} for one in rows]
-        table = pyarrow.Table.from_pylist(values, schema=schema)
-    except (pyarrow.ArrowException, OverflowError) as error:
-        raise ReadletError(f"{out}: not written: {error}; write a .jsonl file") from None
-    with atomic_bytes(out) as stream:
-        parquet.write_table(table, stream)
+    schema = origin.schema
+    values = [{**one.row.values, **one.changes} for one in rows]
+    if not {name for one in rows for name in one.changes} <= set(schema.names):
+        schema = pyarrow.Table.from_pylist(values).schema
+    write_parquet_rows(out, schema, values)
