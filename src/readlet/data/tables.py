@@ -51,8 +51,12 @@ def _csv_rows(path: Path, reader: RowReader) -> Iterator[Row | InputError]:
     is_quoted = not reader.has_texts or delimiter != "\t" or '"' in header
     origin.kind, origin.delimiter, origin.is_quoted = "csv", delimiter, is_quoted
     csv.field_size_limit(MAX_PIECE)
-    quoting = csv.QUOTE_MINIMAL if is_quoted else csv.QUOTE_NONE
-    cells_of = csv.reader(lines, delimiter=delimiter, quoting=quoting, strict=is_quoted)
+    cells_of = csv.reader(
+        lines,
+        delimiter=delimiter,
+        quoting=csv.QUOTE_MINIMAL if is_quoted else csv.QUOTE_NONE,
+        strict=is_quoted,
+    )
     # An empty cell is a missing value, which CSV cannot tell from an empty text.
     texts = {found[field] for field in ("question", "context", "text", "second") if field in found}
     number = 0
