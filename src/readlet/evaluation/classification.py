@@ -113,7 +113,15 @@ def _score(
 
 
 def _glue(name: GlueTask, *metrics: str) -> Task:
-    return replace(class_task(GLUE_CLASSES, metrics), name=name, noun="sentences")
+    task = class_task(GLUE_CLASSES, metrics)
+    return replace(task, name=name, noun="sentences", score=partial(_official, task))
+
+
+def _official(task: Task, sentences: Sequence[Sentence], predicted: Sequence[str]) -> Scored:
+    """With the keys of GLUE only."""
+    scored = task.score(sentences, predicted)
+    official = {name: scored.summary[name] for name in (*task.headline, "total")}
+    return replace(scored, summary=official)
 
 
 CLASSES: dict[GlueTask, Task] = {

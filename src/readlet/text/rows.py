@@ -267,7 +267,8 @@ def cached(key: str, build: Callable[[], Stored]) -> Stored:
         path.parent.mkdir(parents=True, exist_ok=True)
         with atomic_bytes(path) as stream:
             content = np.frombuffer(json.dumps(meta).encode(), np.uint8)  # (bytes,)
-            np.savez(stream, **arrays, **{_META: content})
+            entry: dict[str, Any] = {**arrays, _META: content}
+            np.savez(stream, **entry)
         _evict(path.parent)
     except (OSError, ReadletError) as error:  # a full disk must not stop the training
         say(f"readlet: not cached: {error}")
