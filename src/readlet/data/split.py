@@ -206,7 +206,8 @@ def cut(source: str, out: Path | None, rows: int, data_format: DataFormat = PLAI
     if folder.is_dir() and any(folder.iterdir()):
         raise bad_input(folder, "", "has files already", "give another folder with --out")
     origin = Origin()
-    items = _with_rows(read(source, data_format, origin=origin), origin)
+    read_here = read(source, data_format, origin=origin)
+    items = ((item, own_row(origin, item, item)) for item in read_here)
     paths: list[Path] = []
     make_folder(folder)
     for part in _parts(items, rows):
@@ -219,10 +220,6 @@ def cut(source: str, out: Path | None, rows: int, data_format: DataFormat = PLAI
 
 
 _RowOf = tuple[Example | Sentence, OwnRow | None]
-
-
-def _with_rows(items: Iterable[Example | Sentence], origin: Origin) -> Iterator[_RowOf]:
-    return ((item, own_row(origin, item, item)) for item in items)
 
 
 def _parts(items: Iterable[_RowOf], rows: int) -> Iterator[list[_RowOf]]:
