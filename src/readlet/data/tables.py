@@ -40,29 +40,30 @@ def read_csv(path: Path, reader: RowReader, on_fault: OnFault) -> Iterator[Examp
 def _csv_rows(path: Path, reader: RowReader) -> Iterator[Row | InputError]:
     data_format, origin = reader.data_format, reader.origin
     lines = text_lines(path, data_format.encoding)
-    above, header = next((n, line) for n, line in enumerate(lines, 1) if not is_blank_line(line))
+    blank, header = next((n, line) for n, line in enumerate(lines) if not is_blank_line(line))
     if "\r" in header.rstrip("\r\n"):
         fault = "lines end in CR only, as old spreadsheets write them"
         raise bad_input(path, "header", fault, "save it with LF or CRLF line endings")
     # The delimiter that gives the most known names, then the most cells.
     delimiter = max(DELIMITERS, key=lambda one: header_rank(header, one, data_format.columns))
-    names = [cell.strip() for cell in next(csv.reader([header], delimiter=delimiter))]
-    found = reader.require("header", names)
-    is_quoted = not reader.has_texts or delimiter != "\t" or '"' in header
-    origin.kind, origin.delimiter, origin.is_quoted = "csv", delimiter, is_quoted
     csv.field_size_limit(MAX_PIECE)
-    cells_of = csv.reader(
-        lines,
-        delimiter=delimiter,
-        quoting=csv.QUOTE_MINIMAL if is_quoted else csv.QUOTE_NONE,
-        strict=is_quoted,
-    )
+    cells_of = csv.reader(chain([header], lines), delimiter=delimiter, strict=True)
+    try:
+        names = [cell.strip() for cell in next(cells_of)]
+    except csv.Error as error:
+        raise bad_input(path, "header", f"not valid CSV ({error})", "check its quotes") from None
+    found = reader.require("header", names)
+    origin.kind, origin.delimiter = "csv", delimiter
+    done = blank  # lines that another reader has read
+    if reader.has_texts and delimiter == "\t" and '"' not in header:
+        done, origin.is_quoted = blank + 1, False
+        cells_of = csv.reader(lines, delimiter=delimiter, quoting=csv.QUOTE_NONE)
     # An empty cell is a missing value, which CSV cannot tell from an empty text.
     texts = {found[field] for field in ("question", "context", "text", "second") if field in found}
     number = 0
     while True:
-        before = cells_of.line_num
-        place = f"line {above + before + 1}"
+        before = done + cells_of.line_num
+        place = f"line {before + 1}"
         try:
             cells = next(cells_of, None)
             if cells is None:
@@ -80,7 +81,7 @@ def _csv_rows(path: Path, reader: RowReader) -> Iterator[Row | InputError]:
         except csv.Error as error:
             fault = f"not valid CSV ({error})"
         # An unclosed quote reaches to the next quote, or to the end of the file.
-        if lost := cells_of.line_num - before - 1:
+        if lost := done + cells_of.line_num - before - 1:
             place = f"{place} and the next {lost}"
         yield bad_input(path, place, fault, "check its separators, and close and double its quotes")
 
