@@ -23,8 +23,8 @@ from snowballstemmer import stemmer
 
 from readlet.console import track
 from readlet.data import read_examples
-from readlet.evaluation.calibration_error import expected_calibration_error
 from readlet.evaluation.squad import exact_match
+from readlet.evaluation.statistics import expected_calibration_error
 from readlet.inference.calibration import DocumentOdds, logit
 from readlet.inference.documents import Documents, Evidence
 from readlet.inference.inputs import DEFAULTS

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from readlet.data import read_questions
 from readlet.errors import ReadletError
-from readlet.evaluation.significance import bootstrap_interval, paired_permutation
 from readlet.evaluation.squad import rules_of, score_questions
+from readlet.evaluation.statistics import bootstrap_interval, paired_permutation
 from readlet.experiments.grid import plan
 from readlet.experiments.runner import find_finished
 from readlet.experiments.store import READER

@@ -14,8 +14,8 @@ import statistics
 from collections.abc import Sequence
 
 from readlet.data import read_examples
-from readlet.evaluation.calibration_error import expected_calibration_error
 from readlet.evaluation.squad import exact_match
+from readlet.evaluation.statistics import expected_calibration_error
 from readlet.inference.fit_calibration import in_documents
 from readlet.inference.reader import Reader
 from readlet.types import Example

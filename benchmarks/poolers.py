@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from readlet.errors import ReadletError
-from readlet.evaluation.significance import holm, paired_t
+from readlet.evaluation.statistics import holm, paired_t
 from readlet.experiments.differences import Difference
 from readlet.experiments.grid import Grid, plan
 from readlet.experiments.report import build_report

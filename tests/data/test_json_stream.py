@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from readlet.data.json_files import ListStream
+from readlet.data.json_files import JsonStream
 from readlet.errors import ReadletError
 
 FILE = Path("some.json")
@@ -18,7 +18,7 @@ def pieces(text: str, size: int) -> Iterator[str]:
 
 
 def streamed(text: str, size: int) -> list[Any]:
-    return list(ListStream(FILE, pieces(text, size), "data"))
+    return list(JsonStream(FILE, pieces(text, size)).items("data"))
 
 
 DOCUMENTS = [
@@ -78,7 +78,7 @@ def test_items_are_yielded_before_the_end_is_read() -> None:
         yield '{"data": [{"a": 1}, '
         raise AssertionError("read too far")
 
-    assert next(iter(ListStream(FILE, chunks(), "data"))) == {"a": 1}
+    assert next(JsonStream(FILE, chunks()).items("data")) == {"a": 1}
 
 
 @pytest.mark.parametrize("size", [1, 3, 10_000])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from readlet.data import content_of, read, read_labelled, read_sentences
 from readlet.data.columns import DataFormat, parse_columns
-from readlet.data.writing import write_sentences
+from readlet.data.writing import write_examples
 from readlet.errors import ReadletError
 from readlet.types import Sentence
 
@@ -39,7 +39,7 @@ def test_written_texts_are_read_back(tmp_path: Path, name: str, rows: list[Sente
     if "parquet" in name:
         pytest.importorskip("pyarrow")
     path = tmp_path / name
-    write_sentences(path, rows)
+    write_examples(path, rows)
     assert list(read(path)) == rows
     assert content_of(path) == "texts"
     assert read_labelled(path, allow_unlabelled=True) == rows
@@ -55,7 +55,7 @@ def test_read_write_read_is_the_identity(
 ) -> None:
     rows = [Sentence(f"id {n}", text, label) for n, (text, label) in enumerate(pairs)]
     path = tmp_path_factory.getbasetemp() / name
-    write_sentences(path, rows)
+    write_examples(path, rows)
     assert list(read(path)) == rows
 
 

@@ -1,4 +1,3 @@
-import gzip
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -11,44 +10,24 @@ from readlet.errors import ReadletError
 from readlet.types import Example, Span
 
 CONTEXT = "Two mills, one river: the Arn."
-VERSION_1 = {
-    "data": [
-        {
-            "title": "Mills",
-            "paragraphs": [
-                {
-                    "context": CONTEXT,
-                    "qas": [
-                        {
-                            "id": "m1",
-                            "question": "Which river?",
-                            "answers": [
-                                {"text": "the Arn", "answer_start": 22},
-                                {"text": "Arn", "answer_start": 26},
-                                {"text": "Arn", "answer_start": 26},
-                            ],
-                        }
-                    ],
-                },
-                {"context": "Nothing is asked here.", "qas": []},
-            ],
-        },
-        {
-            "title": "Empty",
-            "paragraphs": [],
-        },
-    ],
-    "version": "1.1",
-}
+ANSWERS = [(22, "the Arn"), (26, "Arn"), (26, "Arn")]
+QAS = [
+    {
+        "id": "m1",
+        "question": "Which river?",
+        "answers": [{"text": text, "answer_start": start} for start, text in ANSWERS],
+    }
+]
+UNASKED = {"context": "Nothing is asked here.", "qas": []}
+MILLS = {"title": "Mills", "paragraphs": [{"context": CONTEXT, "qas": QAS}, UNASKED]}
+VERSION_1 = {"data": [MILLS, {"title": "Empty", "paragraphs": []}], "version": "1.1"}
 
 
 def test_version_1(tmp_path: Path) -> None:
     path = tmp_path / "train.json"
     path.write_text(json.dumps(VERSION_1))
-    golds = (Span(22, "the Arn"), Span(26, "Arn"), Span(26, "Arn"))
-    assert list(read(path)) == [
-        Example("m1", "Which river?", CONTEXT, golds, is_impossible=False, title="Mills")
-    ]
+    golds = tuple(Span(start, text) for start, text in ANSWERS)
+    assert list(read(path)) == [Example("m1", "Which river?", CONTEXT, golds, title="Mills")]
 
 
 def test_version_2(tmp_path: Path, squad_text: Callable[..., str]) -> None:
@@ -71,15 +50,6 @@ def test_version_2(tmp_path: Path, squad_text: Callable[..., str]) -> None:
     assert no.plausible_answers == (Span(0, "Two"),)
     assert not yes.is_impossible
     assert yes.answers == (Span(0, "Two"),)
-
-
-def test_gzip_under_any_name(tmp_path: Path) -> None:
-    plain, zipped = tmp_path / "a.json", tmp_path / "a.json.gz"
-    plain.write_text(json.dumps(VERSION_1))
-    zipped.write_bytes(gzip.compress(plain.read_bytes()))
-    odd = tmp_path / "zipped-but-says.json"
-    odd.write_bytes(zipped.read_bytes())
-    assert list(read(plain)) == list(read(zipped)) == list(read(odd)) != []
 
 
 def test_written_file_has_the_official_form(tmp_path: Path, sound: list[Example]) -> None:
@@ -127,5 +97,5 @@ def test_answer_must_be_at_its_offset(tmp_path: Path, squad_text: Callable[..., 
     path = tmp_path / "off.json"
     answers = [{"text": "Arn", "answer_start": 25}]
     path.write_text(squad_text(CONTEXT, [GOOD | {"answers": answers}]))
-    with pytest.raises(ReadletError, match=r"off\.json: question 'q': answer 'Arn' .*25.*26"):
+    with pytest.raises(ReadletError, match=r"off\.json: question 'q': .*'Arn' .*25.*26"):
         list(read_examples(path))

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from readlet.evaluation.calibration_error import expected_calibration_error
+from readlet.evaluation.statistics import expected_calibration_error
 from readlet.inference.calibration import (
     Calibration,
     fit_answers,

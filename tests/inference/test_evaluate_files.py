@@ -11,7 +11,7 @@ import pytest
 from readlet.bundled import corpus
 from readlet.data import read_examples, write_examples
 from readlet.errors import ReadletError
-from readlet.evaluation.evaluation import ClassEvaluation
+from readlet.evaluation.evaluation import Evaluation
 from readlet.evaluation.squad import exact_match
 from readlet.inference.baseline import LexicalBaseline
 from readlet.inference.evaluate_questions import (
@@ -124,7 +124,7 @@ def test_bad_probabilities(written: Callable[[str], Path], value: str) -> None:
 SST2 = "sentence\tlabel\ngood\t1\nbad\t0\nfine\t1\nawful\t0\n"
 
 
-def sentences(written: Callable[[str], Path], given: Any) -> ClassEvaluation:
+def sentences(written: Callable[[str], Path], given: Any) -> Evaluation:
     return evaluate_sentences(str(written(SST2)), "sst2", written(json.dumps(given)))
 
 

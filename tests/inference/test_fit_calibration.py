@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from torch import nn
 
-from readlet.evaluation.calibration_error import expected_calibration_error
 from readlet.evaluation.squad import exact_match
+from readlet.evaluation.statistics import expected_calibration_error
 from readlet.inference.calibration import Calibration
 from readlet.inference.decoding import Predictor
 from readlet.inference.fit_calibration import (

@@ -1,7 +1,6 @@
 """Examples to rows: words keep their offsets, no text is cut, every change is noted."""
 
 from collections import Counter, defaultdict
-from dataclasses import fields
 from itertools import pairwise
 from unicodedata import normalize
 
@@ -218,18 +217,6 @@ def test_empty_texts_have_a_row(question: str, context: str) -> None:
     assert len(features) == 1
     assert features.row_window.tolist() == [[0, len(words(context))]]
     assert features.row_impossible.all()
-
-
-def test_features_are_restored_from_what_is_stored() -> None:
-    features = encode([Example("a", "who?", "by the lamp", (Span(3, "th"),))], KNOWN, WIDE)
-    arrays, notes = features.stored()
-    assert {*arrays, "notes"} == {field.name for field in fields(Features)}
-    for name, array in arrays.items():
-        assert array.dtype == (np.bool_ if name == "row_impossible" else np.int32), name
-    again = Features.from_stored((arrays, notes))
-    assert again.notes == features.notes == {CUT: ["a"]}
-    for name, array in arrays.items():
-        np.testing.assert_array_equal(getattr(again, name), array)
 
 
 SPEAKING = Vocabulary((), ("en:me", "es:me", "tr:ev"), "aem", 4, ("en", "es", "tr", "th"))

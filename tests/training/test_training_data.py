@@ -259,7 +259,7 @@ def test_columns_and_encoding_of_a_recipe(tmp_path: Path, small_training: list[s
     swapped = "data.columns=['question=absatz', 'context=frage', 'answer=absatz']"
     path.write_bytes(("frage;absatz;answer\n" + "Köln?;Köln?;\n" + rows).encode("cp1252"))
     first = prepare(load_recipe("tiny", [*changes, columns, "data.encoding=cp1252"]))
-    with pytest.raises(ReadletError, match="is not in the context"):
+    with pytest.raises(ReadletError, match="not in context"):
         prepare(load_recipe("tiny", [*changes, swapped, "data.encoding=cp1252"]))
     latin = prepare(load_recipe("tiny", [*changes, columns, "data.encoding=latin-1"]))
     assert latin.key != first.key

@@ -15,7 +15,7 @@ import typer.main
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from readlet import __version__
-from readlet.console import INTERRUPTED, discard_output, one_line, say, was_interrupted
+from readlet.console import INTERRUPTED, one_line, say, silence, was_interrupted
 from readlet.errors import (
     MissingLibraryError,
     ReadletError,
@@ -198,13 +198,13 @@ def _reported(error: BaseException, *, debug: bool) -> int:
         say(f"readlet: {one_line(how) or 'interrupted'}")
         return INTERRUPTED
     if isinstance(error, BrokenPipeError):  # `readlet ... | head` is not an error
-        discard_output()
+        silence(sys.stdout)
         return 0
     fault = _fault(error)
     if debug or fault is None:
         raise error
     if isinstance(error, OSError):  # standard output may be on a full disk
-        discard_output()
+        silence(sys.stdout)
     rank = os.environ.get("LOCAL_RANK", "0")
     who = "readlet" if rank == "0" else f"readlet, process {rank}"  # a single process may fail
     if fault:

@@ -127,7 +127,7 @@ def augment(
     from readlet.augmentation.pipeline import Outputs, Sources, default_cache
     from readlet.augmentation.pipeline import augment as augment_files
     from readlet.augmentation.translation.engines import translator_for
-    from readlet.cli.data_view import show_tally
+    from readlet.cli.data import show_tally
     from readlet.data.columns import DataFormat
     from readlet.errors import ReadletError
 

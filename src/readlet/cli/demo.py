@@ -74,7 +74,7 @@ def _score_bundled() -> None:
 
 def _check_data() -> None:
     from readlet.bundled import SPLITS
-    from readlet.cli.data_view import show_report
+    from readlet.cli.data import show_report
     from readlet.data.check import check
 
     show_report(check([f"bundled:{split}" for split in SPLITS]), list_all=False)

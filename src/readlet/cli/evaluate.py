@@ -22,13 +22,13 @@ from readlet.cli.options import (
 )
 from readlet.console import console, print_json
 from readlet.errors import ReadletError
-from readlet.evaluation.calibration_error import calibration_error
 from readlet.evaluation.squad import SPANS
+from readlet.evaluation.statistics import calibration_error
 from readlet.inference.inputs import AnswerOptions
 
 if TYPE_CHECKING:
-    from readlet.evaluation.calibration_error import ReliabilityBin
-    from readlet.evaluation.evaluation import ClassEvaluation, Evaluation
+    from readlet.evaluation.evaluation import Evaluation
+    from readlet.evaluation.statistics import ReliabilityBin
     from readlet.evaluation.task import Task
     from readlet.inference.evaluate_questions import SeveralEvaluations
 
@@ -261,7 +261,7 @@ def _short(name: str) -> str:
     return name if len(name) <= _NAME_SHOWN else f"…{name[1 - _NAME_SHOWN :]}"
 
 
-def _show_classes(evaluation: "ClassEvaluation") -> None:
+def _show_classes(evaluation: "Evaluation") -> None:
     task, official = evaluation.task, evaluation.official
     table = Table(box=None)
     title = task.name.partition(":")[0]  # its metrics are in the rows

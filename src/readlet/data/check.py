@@ -112,17 +112,13 @@ def check(sources: Sequence[str], data_format: DataFormat = PLAIN) -> CheckRepor
     for source in sources:
         items = ReadableItems(source, data_format)
         file = check_items(source, items, seen)
-        file.findings[:0] = _malformed(items)
+        unread = [(Fault.MALFORMED, error) for error in items.malformed]
+        unread += [] if items.end is None else [(Fault.UNREADABLE, items.end)]
+        file.findings[:0] = [
+            Finding(fault, error.place, f"{error.fault}; {error.remedy}") for fault, error in unread
+        ]
         files.append(file)
     return CheckReport(files)
-
-
-def _malformed(items: ReadableItems) -> Iterator[Finding]:
-    for error in items.malformed:
-        yield Finding(Fault.MALFORMED, error.place, f"{error.fault}; {error.remedy}")
-    if items.end is not None:
-        detail = f"{items.end.fault}; {items.end.remedy}"
-        yield Finding(Fault.UNREADABLE, items.end.place, detail)
 
 
 def check_items(source: str, items: Iterable[Example | Sentence], seen: Seen) -> FileReport:

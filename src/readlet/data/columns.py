@@ -90,7 +90,6 @@ TEXTS = Schema(
     ),
     obvious=("sentence",),
 )
-SCHEMAS: dict[Content, Schema] = {"questions": QUESTIONS, "texts": TEXTS}
 FIELDS = tuple(dict.fromkeys((*QUESTIONS.fields, *TEXTS.fields)))
 KNOWN_NAMES = QUESTIONS.names | TEXTS.names
 _ASKING = {"question", *QUESTIONS.other_names["question"]}
@@ -157,16 +156,6 @@ class NoColumnError(InputError):
     """A field is missing: its column may have another name."""
 
 
-def no_column(source: str | Path, place: str, fault: str, field: str) -> NoColumnError:
-    remedy = (
-        f"name the column with --column {field}=NAME (in recipes: data.columns), or rename it with "
-        "`readlet data convert`"
-    )
-    if field == "question":  # perhaps it is not question data
-        remedy += "; for texts with labels: --column text=NAME"
-    return input_error(NoColumnError, source, place, fault, remedy)
-
-
 class ColumnFinder:
     """Finds the columns of the fields in one source; rows may have different columns."""
 
@@ -194,7 +183,10 @@ class ColumnFinder:
                 name = self._columns.get(wanted, wanted)
                 known = ", ".join(f"{name:.40}" for name in names[:12]) or "none"
                 fault = f"no column {name!r} (it has {known})"
-                raise no_column(self._source, place, fault, wanted)
+                remedy = f"name it with --column {wanted}=NAME (in recipes: data.columns)"
+                if wanted == "question":  # perhaps it is not question data
+                    remedy += "; for texts with labels: --column text=NAME"
+                raise input_error(NoColumnError, self._source, place, fault, remedy)
         for name in found.values():
             if names.count(name) > 1:
                 fault = f"{names.count(name)} columns are named {name!r}"

@@ -9,18 +9,18 @@ import logging
 import re
 import warnings
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from hashlib import blake2b
+from itertools import chain
 from pathlib import Path
-from unicodedata import normalize
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from readlet.bundled import NAMES, corpus
-from readlet.data.answer_offsets import nearest_place, occurrences
 from readlet.data.columns import (
     PLAIN,
     Columns,
@@ -30,6 +30,7 @@ from readlet.data.columns import (
     OnFault,
     raise_fault,
 )
+from readlet.data.faults import Fault, context_faults, example_faults
 from readlet.data.json_files import read_json, read_jsonl
 from readlet.data.rows import Origin, Row, RowReader
 from readlet.data.tables import (
@@ -44,16 +45,20 @@ from readlet.data.tables import (
     read_parquet,
     unnamed_task,
 )
-from readlet.errors import InputError, ReadletError, bad_input, extra_needed
+from readlet.errors import InputError, bad_input, extra_needed
 from readlet.storage.files import open_bytes, text_chunks
 from readlet.text.labels import place_of
-from readlet.types import NO_OFFSET, Example, Sentence, Span
+from readlet.text.words import word_spans
+from readlet.types import Example, Sentence
 
 PREFIX, _BUNDLED = "hub:", "bundled:"
 _Reader = Callable[[Path, RowReader, OnFault], Iterator[Example | Sentence]]
 # A string (with a colon after it if it is a key) or a bracket.
 _JSON_PIECE = re.compile(r'"((?:[^"\\]|\\.)*)"(\s*:)?|[{}\[\]]')
 _JSON_LINE = re.compile(r'^\{\s*".*\}\s*$', re.MULTILINE)
+# No reader can be trained on such questions; other faults are left to `data check`.
+_UNUSABLE = {Fault.EMPTY, Fault.FLAG, Fault.UNLABELLED, Fault.NOWHERE, Fault.CASE}
+_UNUSABLE |= {Fault.MISPLACED, Fault.NO_OFFSET}
 
 
 def read(
@@ -255,20 +260,17 @@ def _contains(digests: NDArray[np.uint64], identity: str) -> bool:
     return place < len(digests) and bool(digests[place] == digest)
 
 
-def only_questions(source: str | Path, items: Iterable[Example | Sentence]) -> Iterator[Example]:
-    """The items of a source; an error if it has texts with labels."""
-    for item in items:
-        if not isinstance(item, Example):
-            raise bad_input(source, "", "contains texts, not questions", "give question data")
-        yield item
-
-
-def only_texts(source: str | Path, items: Iterable[Example | Sentence]) -> Iterator[Sentence]:
-    """The items of a source; an error if it has questions."""
-    for item in items:
-        if not isinstance(item, Sentence):
-            fault = "contains questions, not texts with labels"
-            raise bad_input(source, "", fault, "give texts with labels")
+def items_of(
+    source: str | Path, content: Content, data_format: DataFormat = PLAIN
+) -> Iterator[Any]:
+    """The items of a source, unchanged; an error if they are of the other kind."""
+    if content == "texts":
+        data_format = replace(data_format, content="texts")
+    for item in read(source, data_format):
+        if isinstance(item, Sentence) != (content == "texts"):
+            names = ("questions", "texts with labels")
+            wanted, found = names if content == "questions" else reversed(names)
+            raise bad_input(source, "", f"contains {found}, not {wanted}", f"give {wanted}")
         yield item
 
 
@@ -282,23 +284,31 @@ def read_examples(source: str | Path, data_format: DataFormat = PLAIN) -> Iterat
     >>> examples[0].answers[0].is_in(examples[0].context)
     True
     """
-    for item in only_questions(source, read(source, data_format)):
-        for field, text in (("question", item.question), ("context", item.context)):
-            if not text.strip():
-                place = f"question {item.id!r}"
-                raise bad_input(source, place, f"the {field} has no text", _fix_remedy(source))
-        if not item.answers and not item.is_impossible:
-            what = "" if item.is_labelled else "is unlabelled: it "
-            fault = f"{what}has no answer and is not marked impossible"
-            remedy = "add them, set is_impossible to true, or name a column: --column answer=NAME"
-            raise bad_input(source, f"question {item.id!r}", fault, remedy)
-        if item.answers and item.is_impossible:
-            fault = "is marked impossible but has answers"
-            raise bad_input(source, f"question {item.id!r}", fault, _fix_remedy(source))
-        for answer in item.answers:
-            if not answer.is_in(item.context):
-                raise _misplaced(source, item, answer)
-        yield item
+    example: Example
+    for example in items_of(source, "questions", data_format):
+        is_sound = (
+            example.question.strip()
+            and example.context.strip()
+            and bool(example.answers) != example.is_impossible
+            and all(answer.is_in(example.context) for answer in example.answers)
+        )
+        if not is_sound:
+            raise _unusable(source, example)
+        yield example
+
+
+def _unusable(source: str | Path, example: Example) -> InputError:
+    """The fault that `data check` finds first."""
+    found = chain(
+        context_faults(example.id, example.context),
+        example_faults(example, word_spans(example.context)),
+    )
+    first = next(f for f in found if f.fault in _UNUSABLE)
+    remedy = f"repair it with `readlet data check {source} --fix OUT`"
+    if not example.answers and not example.is_impossible:
+        remedy = "add answers, set is_impossible to true, or name a column: --column answer=NAME"
+    fault = f"{first.fault.label}: {first.detail}"
+    return bad_input(source, f"question {example.id!r}", fault, remedy)
 
 
 def read_questions(*sources: str | Path, data_format: DataFormat = PLAIN) -> list[Example]:
@@ -309,29 +319,6 @@ def read_questions(*sources: str | Path, data_format: DataFormat = PLAIN) -> lis
     examples = [e for source in sources for e in read_examples(source, data_format)]
     warn_of_repeated_ids(examples, "a number is appended")
     return with_own_ids(examples)
-
-
-def _misplaced(source: str | Path, example: Example, answer: Span) -> ReadletError:
-    shown, found = f"{answer.text!r:.60}", occurrences(example.context, answer.text)
-    near = nearest_place(example.context, answer)
-    if near is None:
-        where = "is not in the context"
-    elif near.text != answer.text:
-        same = normalize("NFC", near.text) == normalize("NFC", answer.text)
-        spelled = "in another Unicode normalisation" if same else f"{near.text!r:.60}"
-        where = f"is spelled {spelled} in the context"
-    elif answer.start == NO_OFFSET and len(found) == 1:
-        where = f"has no offset and occurs only inside a word, at {near.start}"
-    elif answer.start == NO_OFFSET:
-        where = f"has no offset and occurs {len(found)} times in the context"
-    else:
-        where = f"is not at {answer.start} (nearest at {near.start})"
-    fault = f"answer {shown} {where}"
-    return bad_input(source, f"question {example.id!r}", fault, _fix_remedy(source))
-
-
-def _fix_remedy(source: str | Path) -> str:
-    return f"repair it with `readlet data check {source} --fix OUT`"
 
 
 def content_of(source: str | Path, data_format: DataFormat = PLAIN) -> Content:
@@ -357,7 +344,8 @@ def read_sentences(
     'good'
     """
     is_pair = None
-    for item in only_texts(source, read(source, replace(data_format, content="texts"))):
+    item: Sentence
+    for item in items_of(source, "texts", data_format):
         if is_pair is None:
             is_pair = item.second is not None
         if is_pair != (item.second is not None):

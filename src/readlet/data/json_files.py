@@ -6,7 +6,7 @@ memory. An item is an article of SQuAD, or a flat record as run_qa of transforme
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from pathlib import Path
 from typing import Any, Literal, TextIO
@@ -19,7 +19,6 @@ from readlet.data.rows import (
     flag_field,
     list_field,
     question_record,
-    row_record,
     spans,
     text_field,
 )
@@ -38,73 +37,111 @@ _CUT = 16
 _MAX_ARTICLE = 4 << 20
 
 
-class _Buffer:
-    """A window over the text; it grows only as far as the current value needs."""
+class JsonStream:
+    """The items of one list, decoded one by one.
+
+    It holds a window over the text, which grows only as far as the current value needs.
+    """
 
     def __init__(self, path: Path, chunks: Iterable[str]) -> None:
-        self.path = path
+        self._path = path
         self._chunks = iter(chunks)
         self._text = ""
-        self.at = 0
-        self.began = 0  # where the last value begins
+        self._at = 0
+        self._began = 0  # where the last value begins
         self._line = 1  # line and column of the window's first character
         self._column = 1
 
-    def peek(self) -> str:
+    def items(self, key: str) -> Iterator[Any]:
+        """Those of `{..., key: [item, ...], ...}`, or of `[item, ...]` if the key is empty."""
+        yield from self._object(key) if key else self._list()
+        if self._peek():
+            raise self._fault(self._at, "text after the end of the JSON", "remove it")
+
+    def line(self) -> int:
+        """The line where the current item begins."""
+        return self._place(self._began)[0]
+
+    def _object(self, key: str) -> Iterator[Any]:
+        """The items of the list; the object around them is checked."""
+        self._take("{")
+        found = False
+        while self._peek() != "}":
+            if self._peek() != '"':
+                raise self._fault(self._at, "expected a key in quotes")
+            name = self._value()
+            self._take(":")
+            if name == key:
+                found = True
+                yield from self._list()
+            else:
+                self._value()
+            if self._peek() != "}":
+                self._take(",")
+        self._take("}")
+        if not found:
+            fault = f"the object has no list {key!r}"
+            raise bad_input(self._path, "", fault, f"name the list {key!r}")
+
+    def _list(self) -> Iterator[Any]:
+        self._take("[")
+        while self._peek() != "]":
+            yield self._value()
+            if self._peek() != "]":
+                self._take(",")
+        self._take("]")
+
+    def _peek(self) -> str:
         """The next character that is not white space; empty at the end of the file."""
         while True:
-            match = _SPACE.match(self._text, self.at)
+            match = _SPACE.match(self._text, self._at)
             assert match is not None
-            self.at = match.end()
-            if self.at < len(self._text):
-                return self._text[self.at]
+            self._at = match.end()
+            if self._at < len(self._text):
+                return self._text[self._at]
             if not self._grow(1):
                 return ""
 
-    def take(self, expected: str) -> None:
-        if self.peek() != expected:
-            raise self.fault(self.at, f"expected {expected!r}")
-        self.at += 1
+    def _take(self, expected: str) -> None:
+        if self._peek() != expected:
+            raise self._fault(self._at, f"expected {expected!r}")
+        self._at += 1
 
-    def value(self) -> Any:
+    def _value(self) -> Any:
         """Decode one value; an incomplete one is retried with four times the text."""
-        if not self.peek():
-            raise self.fault(self.at, "ends early")
+        if not self._peek():
+            raise self._fault(self._at, "ends early")
         while True:
             try:
-                value, end = _DECODER.raw_decode(self._text, self.at)
+                value, end = _DECODER.raw_decode(self._text, self._at)
             except json.JSONDecodeError as error:
                 is_open = error.msg.startswith("Unterminated")  # the position is the string's start
                 if not is_open and error.pos < len(self._text) - _CUT:
-                    raise self.fault(error.pos, error.msg) from None
-                length = len(self._text) - self.at
+                    raise self._fault(error.pos, error.msg) from None
+                length = len(self._text) - self._at
                 if length > MAX_PIECE:
                     fault = f"one value is longer than {MAX_PIECE >> 20} MiB"
-                    raise self.fault(self.at, fault, "split it into articles") from None
-                place = error.pos - self.at  # growing moves the window to the value's start
+                    raise self._fault(self._at, fault, "split it into articles") from None
+                place = error.pos - self._at  # growing moves the window to the value's start
                 if not self._grow(min(3 * length, MAX_PIECE + 1 - length)):
-                    raise self.fault(place, error.msg) from None
+                    raise self._fault(place, error.msg) from None
             except RecursionError:
-                raise self.fault(self.at, "nested too deeply") from None
+                raise self._fault(self._at, "nested too deeply") from None
             except ValueError:  # Python's own limit on the digits of an integer
-                raise self.fault(self.at, "a number has too many digits") from None
+                raise self._fault(self._at, "a number has too many digits") from None
             else:
                 # A number may continue in the next chunk; all other values are complete.
                 is_number = isinstance(value, (int, float))
                 if is_number and _OPEN_NUMBER.match(self._text, end) and self._grow(1):
                     continue
-                self.began, self.at = self.at, end
+                self._began, self._at = self._at, end
                 return value
 
-    def fault(self, at: int, fault: str, remedy: str = "") -> ReadletError:
+    def _fault(self, at: int, fault: str, remedy: str = "") -> ReadletError:
         line, column = self._place(at)
         place = f"line {line}, column {column}"
         remedy = remedy or "the JSON is damaged or truncated: export or download it again"
-        return bad_input(self.path, place, fault, remedy)
-
-    def line_of_value(self) -> int:
-        """The line where the last value begins; valid until more is read."""
-        return self._place(self.began)[0]
+        return bad_input(self._path, place, fault, remedy)
 
     def _place(self, at: int) -> tuple[int, int]:
         """Line and column, counted from 1, of a character in the window."""
@@ -120,60 +157,10 @@ class _Buffer:
             wanted -= len(chunk)
             if wanted <= 0:
                 break
-        self._line, self._column = self._place(self.at)
-        self._text = self._text[self.at :] + "".join(added)
-        self.at = 0
+        self._line, self._column = self._place(self._at)
+        self._text = self._text[self._at :] + "".join(added)
+        self._at = 0
         return bool(added)
-
-
-class ListStream:
-    """The items of `{..., key: [item, ...], ...}`, or of `[item, ...]` if the key is empty."""
-
-    def __init__(self, path: Path, chunks: Iterable[str], key: str) -> None:
-        self._buffer = _Buffer(path, chunks)
-        self._key = key
-
-    @property
-    def line(self) -> int:
-        """The line where the current item begins."""
-        return self._buffer.line_of_value()
-
-    def __iter__(self) -> Iterator[Any]:
-        buffer = self._buffer
-        yield from self._object() if self._key else self._items()
-        if buffer.peek():
-            raise buffer.fault(buffer.at, "text after the end of the JSON", "remove it")
-
-    def _object(self) -> Iterator[Any]:
-        """The items of the list; the object around them is checked."""
-        buffer, key = self._buffer, self._key
-        buffer.take("{")
-        found = False
-        while buffer.peek() != "}":
-            if buffer.peek() != '"':
-                raise buffer.fault(buffer.at, "expected a key in quotes")
-            name = buffer.value()
-            buffer.take(":")
-            if name == key:
-                found = True
-                yield from self._items()
-            else:
-                buffer.value()
-            if buffer.peek() != "}":
-                buffer.take(",")
-        buffer.take("}")
-        if not found:
-            fault = f"the object has no list {key!r}"
-            raise bad_input(buffer.path, "", fault, f"name the list {key!r}")
-
-    def _items(self) -> Iterator[Any]:
-        buffer = self._buffer
-        buffer.take("[")
-        while buffer.peek() != "]":
-            yield buffer.value()
-            if buffer.peek() != "]":
-                buffer.take(",")
-        buffer.take("]")
 
 
 _ItemKind = Literal["row", "article"]
@@ -183,9 +170,9 @@ def read_json(
     path: Path, rows: RowReader, on_fault: OnFault, *, key: str = "data"
 ) -> Iterator[Example | Sentence]:
     """Stream the items of the list under `key` (empty: of an array), one item at a time."""
-    items = ListStream(path, text_chunks(path, rows.data_format.encoding), key)
+    stream = JsonStream(path, text_chunks(path, rows.data_format.encoding))
     kind: _ItemKind | None = None
-    for number, item in enumerate(items, 1):
+    for number, item in enumerate(stream.items(key), 1):
         item = row_of(item) if isinstance(item, dict) else item
         kind = _kind(item, rows, kind)
         rows.origin.kind = "" if kind == "article" else "json"
@@ -200,7 +187,7 @@ def read_json(
         except NoColumnError as error:
             on_fault(error)
         except InputError as error:
-            place = f"{error.place} (line {items.line})"
+            place = f"{error.place} (line {stream.line()})"
             on_fault(bad_input(path, place, error.fault, error.remedy))
         else:
             yield row
@@ -244,17 +231,16 @@ def _row(path: Path, number: int, line: str) -> Row | InputError:
     return Row(place, number, row, list(row))
 
 
-def write_jsonl(stream: TextIO, items: Iterable[Example] | Iterable[Sentence]) -> None:
-    for item in items:
-        json.dump(row_record(item), stream, ensure_ascii=False)
+def write_jsonl(stream: TextIO, objects: Iterable[Mapping[str, Any]]) -> None:
+    for row in objects:
+        json.dump(row, stream, ensure_ascii=False)
         stream.write("\n")
 
 
-def write_records(stream: TextIO, sentences: Iterable[Sentence]) -> None:
-    """One list of texts with labels."""
-    for number, sentence in enumerate(sentences):
+def write_list(stream: TextIO, objects: Iterable[Mapping[str, Any]]) -> None:
+    for number, row in enumerate(objects):
         stream.write(",\n" if number else "[\n")
-        json.dump(row_record(sentence), stream, ensure_ascii=False)
+        json.dump(row, stream, ensure_ascii=False)
     stream.write("\n]\n")
 
 

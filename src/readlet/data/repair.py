@@ -3,18 +3,17 @@
 from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from readlet.data import content_of, write_examples
+from readlet.data import content_of
 from readlet.data.answer_offsets import Placement, differs_in_case, placement
 from readlet.data.check import ReadableItems
 from readlet.data.columns import PLAIN, DataFormat
 from readlet.data.faults import CONTROL
-from readlet.data.own_format import OwnRow, fits, own_row, write_own_rows
 from readlet.data.rows import Origin
-from readlet.errors import InputError, bad_input
+from readlet.data.writing import own_row, write_own_rows
+from readlet.errors import bad_input
 from readlet.text.words import word_spans
 from readlet.types import NO_OFFSET, Example, Span
 
@@ -42,30 +41,13 @@ def repair_file(source: str, out: Path, data_format: DataFormat = PLAIN) -> Chan
     separator and its other fields; its rows are in memory then. Malformed rows are dropped; their
     places are recorded, as they have no id.
     """
+    check_repairable(source, data_format)
     changes, origin = Changes(), Origin()
     items = ReadableItems(source, data_format, origin)
-    last: Example | None = None  # that was read
-
-    def questions() -> Iterator[Example]:
-        nonlocal last
-        for item in items:
-            if not isinstance(item, Example):
-                raise _not_repairable(source)
-            last = item
-            yield item
-
-    def repaired() -> Iterator[tuple[Example, OwnRow | None]]:
-        # One by one: each output belongs to the last input.
-        for example in repair(questions(), changes):
-            assert last is not None
-            yield example, own_row(origin, last, example)
-
-    pairs = repaired()
-    first = list(islice(pairs, 1))  # then the origin is known
-    if first and fits(origin, out):
-        write_own_rows(out, origin, [row for _, row in chain(first, pairs) if row is not None])
-    else:
-        write_examples(out, (example for example, _ in chain(first, pairs)))
+    questions = (item for item in items if isinstance(item, Example))
+    # Repair works one by one: the origin is still that of the question's row.
+    pairs = repair(questions, changes)
+    write_own_rows(out, origin, ((new, own_row(origin, old, new)) for old, new in pairs))
     for error in items.malformed:
         changes.dropped["malformed row"].append(error.place)
     if items.end is not None:
@@ -77,16 +59,12 @@ def repair_file(source: str, out: Path, data_format: DataFormat = PLAIN) -> Chan
 def check_repairable(source: str, data_format: DataFormat = PLAIN) -> None:
     """Check that a source has questions; call it before long work."""
     if content_of(source, data_format) == "texts":
-        raise _not_repairable(source)
+        remedy = "correct the rows that `readlet data check` lists; only questions can be repaired"
+        raise bad_input(source, "", "contains texts with labels", remedy)
 
 
-def _not_repairable(source: str) -> InputError:
-    remedy = "correct the rows that `readlet data check` lists; only questions can be repaired"
-    return bad_input(source, "", "contains texts with labels", remedy)
-
-
-def repair(examples: Iterable[Example], changes: Changes) -> Iterator[Example]:
-    """Yield examples in which `check` finds no problem, and record the `changes`."""
+def repair(examples: Iterable[Example], changes: Changes) -> Iterator[tuple[Example, Example]]:
+    """Yield examples as they were, and without what `check` finds; and record the `changes`."""
     by_id: dict[str, Example] = {}
     numbers: dict[str, int] = {}
     for original in examples:
@@ -108,7 +86,7 @@ def repair(examples: Iterable[Example], changes: Changes) -> Iterator[Example]:
             example = replace(example, id=_free_id(example.id, by_id, numbers))
             by_id[example.id] = example
         changes.written += 1
-        yield example
+        yield original, example
 
 
 def _free_id(identity: str, taken: Container[str], numbers: dict[str, int]) -> str:

@@ -2,8 +2,7 @@
 
 A split's parts share no context and no article, or no text.
 
-Contexts that differ only in white space, case or Unicode normalisation count as the same. Only
-their digests are kept in memory; the source is read once for the plan and once for each part.
+Contexts that differ only in white space, case or Unicode normalisation count as the same.
 """
 
 import os
@@ -20,18 +19,16 @@ from unicodedata import normalize
 
 from readlet.data import content_of, read, write_examples
 from readlet.data.columns import PLAIN, Content, DataFormat
-from readlet.data.datasets import input_path
-from readlet.data.own_format import OwnRow, fits, own_row, write_own_rows
+from readlet.data.datasets import input_path, items_of
 from readlet.data.rows import Origin
-from readlet.data.tables import Item
 from readlet.data.writing import (
-    all_questions,
-    all_texts,
+    OwnRow,
     arranged,
     check_target,
     is_output,
     output_kind,
-    write_sentences,
+    own_row,
+    write_own_rows,
 )
 from readlet.errors import ReadletError, bad_input
 from readlet.storage.overwrite import check_file, check_folder, make_folder
@@ -93,12 +90,15 @@ def split(
     """Write each part to its file, all or none; equal arguments give equal files."""
     paths = part_paths(source, out, parts)
     _check_targets(paths.values(), out, source)
-
     content = content_of(source, data_format)
-
-    items = all_texts if content == "texts" else all_questions
-    groups, sizes = _groups(items(source, data_format))
-    chosen = _assign(source, content, sizes, parts, seed)
+    rows: list[Example | Sentence] = list(items_of(source, content, data_format))
+    contexts = [_context_key(row) for row in rows]
+    groups = _Groups()
+    for row, context in zip(rows, contexts, strict=True):
+        if isinstance(row, Example) and row.title.strip():
+            groups.join(context, _key("title", row.title))
+    group_of_row = [groups.root(context) for context in contexts]
+    chosen = _assign(source, content, Counter(group_of_row), parts, seed)
     summaries = []
     folder = next(iter(paths.values())).parent.resolve()
     # A new folder is made at the end, next to the drafts: on the same file system.
@@ -106,13 +106,10 @@ def split(
     with TemporaryDirectory(dir=near, prefix=".split.") as drafts:
         for name, path in paths.items():
             draft = Path(drafts) / path.name
-            part = _Part(name, groups, chosen)
-            if content == "texts":
-                write_sentences(draft, part.of(all_texts(source, data_format)))
-            else:
-                write_examples(draft, arranged(draft, part.of(all_questions(source, data_format))))
-            share, contexts = part.rows / sizes.total(), len(part.contexts)
-            summaries.append(PartSummary(name, path, content, part.rows, contexts, share))
+            members = [n for n, group in enumerate(group_of_row) if chosen[group] == name]
+            write_examples(draft, arranged(draft, content, (rows[n] for n in members)))
+            count, share = len({contexts[n] for n in members}), len(members) / len(rows)
+            summaries.append(PartSummary(name, path, content, len(members), count, share))
         make_folder(folder)
         for path in paths.values():
             os.replace(Path(drafts) / path.name, path)
@@ -132,23 +129,6 @@ def _check_targets(paths: Iterable[Path], out: Path, source: str) -> None:
             check_file(out)
 
 
-class _Part:
-    """The rows of one part, counted as they pass."""
-
-    def __init__(self, name: str, groups: "_Groups", chosen: Mapping[bytes, str]) -> None:
-        self._name, self._groups, self._chosen = name, groups, chosen
-        self.rows = 0
-        self.contexts: set[bytes] = set()
-
-    def of(self, items: Iterable[Item]) -> Iterator[Item]:
-        for item in items:
-            context = _context_key(item)
-            if self._chosen[self._groups.root(context)] == self._name:
-                self.rows += 1
-                self.contexts.add(context)
-                yield item
-
-
 class _Groups:
     """Disjoint sets of keys (union-find)."""
 
@@ -166,21 +146,6 @@ class _Groups:
         # The smaller key is the root: it does not depend on the order of the rows.
         low, high = sorted((self.root(one), self.root(other)))
         self._parent[high] = low
-
-
-def _groups(items: Iterable[Example] | Iterable[Sentence]) -> tuple[_Groups, Counter[bytes]]:
-    """What must stay together, and how many rows each group has."""
-    groups = _Groups()
-    rows: Counter[bytes] = Counter()
-    for item in items:
-        context = _context_key(item)
-        rows[context] += 1
-        if isinstance(item, Example) and item.title.strip():
-            groups.join(context, _key("title", item.title))
-    sizes: Counter[bytes] = Counter()
-    for context, count in rows.items():
-        sizes[groups.root(context)] += count
-    return groups, sizes
 
 
 def _assign(
@@ -241,18 +206,13 @@ def cut(source: str, out: Path | None, rows: int, data_format: DataFormat = PLAI
     if folder.is_dir() and any(folder.iterdir()):
         raise bad_input(folder, "", "has files already", "give another folder with --out")
     origin = Origin()
-    items = _with_rows(read(source, data_format, origin=origin), origin)
+    read_here = read(source, data_format, origin=origin)
+    items = ((item, own_row(origin, item, item)) for item in read_here)
     paths: list[Path] = []
     make_folder(folder)
     for part in _parts(items, rows):
         path = folder / f"{stem}-{len(paths) + 1:05}{suffix}"
-        own = [row for _, row in part if row is not None]
-        if fits(origin, path) and len(own) == len(part):
-            write_own_rows(path, origin, own)
-        elif isinstance(part[0][0], Sentence):
-            write_sentences(path, [item for item, _ in part if isinstance(item, Sentence)])
-        else:
-            write_examples(path, [item for item, _ in part if isinstance(item, Example)])
+        write_own_rows(path, origin, part)
         paths.append(path)
     if not paths:
         raise bad_input(source, "", "has no rows", "check how it was made")
@@ -260,10 +220,6 @@ def cut(source: str, out: Path | None, rows: int, data_format: DataFormat = PLAI
 
 
 _RowOf = tuple[Example | Sentence, OwnRow | None]
-
-
-def _with_rows(items: Iterable[Example | Sentence], origin: Origin) -> Iterator[_RowOf]:
-    return ((item, own_row(origin, item, item)) for item in items)
 
 
 def _parts(items: Iterable[_RowOf], rows: int) -> Iterator[list[_RowOf]]:

@@ -40,29 +40,24 @@ def read_csv(path: Path, reader: RowReader, on_fault: OnFault) -> Iterator[Examp
 def _csv_rows(path: Path, reader: RowReader) -> Iterator[Row | InputError]:
     data_format, origin = reader.data_format, reader.origin
     lines = text_lines(path, data_format.encoding)
-    above = []  # the header, and blank lines before it
-    for line in lines:
-        above.append(line)
-        if not is_blank_line(line):
-            break
-    done = 0  # lines that another reader has read
-    delimiter, is_quoted = _dialect(path, above[-1], data_format.columns)
-    lines = chain(above, lines)
+    blank, header = next((n, line) for n, line in enumerate(lines) if not is_blank_line(line))
+    if "\r" in header.rstrip("\r\n"):
+        fault = "lines end in CR only, as old spreadsheets write them"
+        raise bad_input(path, "header", fault, "save it with LF or CRLF line endings")
+    # The delimiter that gives the most known names, then the most cells.
+    delimiter = max(DELIMITERS, key=lambda one: header_rank(header, one, data_format.columns))
     csv.field_size_limit(MAX_PIECE)
-    cells_of = csv.reader(lines, delimiter=delimiter, strict=True)
+    cells_of = csv.reader(chain([header], lines), delimiter=delimiter, strict=True)
     try:
-        header = next((cells for cells in cells_of if not _is_blank(cells)), [])
+        names = [cell.strip() for cell in next(cells_of)]
     except csv.Error as error:
         raise bad_input(path, "header", f"not valid CSV ({error})", "check its quotes") from None
-    names = [name.strip() for name in header]
     found = reader.require("header", names)
     origin.kind, origin.delimiter = "csv", delimiter
-    remedy_of_cells = "check its quotes and separators"
-    if reader.has_texts and delimiter == "\t" and not is_quoted:
-        done = cells_of.line_num
-        origin.is_quoted = False
+    done = blank  # lines that another reader has read
+    if reader.has_texts and delimiter == "\t" and '"' not in header:
+        done, origin.is_quoted = blank + 1, False
         cells_of = csv.reader(lines, delimiter=delimiter, quoting=csv.QUOTE_NONE)
-        remedy_of_cells = "separate cells with one tab; a text has none"
     # An empty cell is a missing value, which CSV cannot tell from an empty text.
     texts = {found[field] for field in ("question", "context", "text", "second") if field in found}
     number = 0
@@ -73,7 +68,7 @@ def _csv_rows(path: Path, reader: RowReader) -> Iterator[Row | InputError]:
             cells = next(cells_of, None)
             if cells is None:
                 return
-            if _is_blank(cells):
+            if not any(map(str.strip, cells)):  # spreadsheets write `,,` for an empty row
                 continue
             number += 1
             if len(cells) == len(names):
@@ -83,27 +78,12 @@ def _csv_rows(path: Path, reader: RowReader) -> Iterator[Row | InputError]:
                 yield Row(place, number, values, names)
                 continue
             fault = f"{len(cells)} cells under {len(names)} column names"
-            remedy = remedy_of_cells
         except csv.Error as error:
             fault = f"not valid CSV ({error})"
-            remedy = "close its quotes, and double those inside of a cell"
         # An unclosed quote reaches to the next quote, or to the end of the file.
-        lost = done + cells_of.line_num - before - 1
-        yield bad_input(path, f"{place} and the next {lost}" if lost else place, fault, remedy)
-
-
-def _is_blank(cells: Iterable[str]) -> bool:
-    """Whether a row has no content: spreadsheets write `,,` for an empty one."""
-    return not any(map(str.strip, cells))
-
-
-def _dialect(path: Path, header: str, columns: Columns) -> tuple[str, bool]:
-    """The delimiter that gives the most known names, then the most cells; are names quoted?"""
-    if "\r" in header.rstrip("\r\n"):
-        fault = "lines end in CR only, as old spreadsheets write them"
-        raise bad_input(path, "header", fault, "save it with LF or CRLF line endings")
-    best = max(DELIMITERS, key=lambda delimiter: header_rank(header, delimiter, columns))
-    return best, '"' in header
+        if lost := done + cells_of.line_num - before - 1:
+            place = f"{place} and the next {lost}"
+        yield bad_input(path, place, fault, "check its separators, and close and double its quotes")
 
 
 def is_blank_line(line: str) -> bool:
@@ -120,7 +100,7 @@ def header_rank(header: str, delimiter: str, columns: Columns) -> tuple[int, int
     return known_names((cell.strip() for cell in cells), columns), len(cells)
 
 
-def write_csv(stream: TextIO, items: Iterable[Item], delimiter: str = ",") -> None:
+def write_csv(stream: TextIO, items: Iterable[Example | Sentence], delimiter: str = ",") -> None:
     # All cells are quoted, the names too: then no text is ambiguous, also between tabs.
     writer = csv.writer(stream, delimiter=delimiter, quoting=csv.QUOTE_ALL, lineterminator="\n")
     names: tuple[str, ...] = ()
@@ -131,10 +111,6 @@ def write_csv(stream: TextIO, items: Iterable[Item], delimiter: str = ",") -> No
         writer.writerow([_cell(name, getattr(item, name)) for name in names])
     if not names:
         writer.writerow(_QUESTIONS)
-
-
-def write_tsv(stream: TextIO, items: Iterable[Item]) -> None:
-    write_csv(stream, items, "\t")
 
 
 def _cell(name: str, value: Any) -> str:
@@ -153,7 +129,7 @@ def _names_for(item: Example | Sentence) -> tuple[str, ...]:
     return tuple(name for name in _QUESTIONS if item.is_labelled or name not in _LABELS)
 
 
-def _storable(items: Iterable[Item], what: str) -> Iterator[Item]:
+def _storable(items: Iterable[Example | Sentence], what: str) -> Iterator[Example | Sentence]:
     """The same items; an error at the first one that a table cannot store unchanged."""
     names: tuple[str, ...] = ()
     for item in items:
@@ -202,7 +178,7 @@ def _parquet_rows(path: Path, reader: RowReader) -> Iterator[Row]:
             raise bad_input(path, "", f"damaged Parquet ({first})", "write it again") from None
 
 
-def write_parquet(path: Path, items: Iterable[Item]) -> None:
+def write_parquet(path: Path, items: Iterable[Example | Sentence]) -> None:
     require_pyarrow(path)
     import pyarrow
 

@@ -1,13 +1,13 @@
 """Scores of labels and of values of texts: GLUE, any number of classes, regression.
 
-The official scores of CoLA, SST-2 and MRPC are also written as formulas over sums of indicators:
-for each class, whether it is the label, whether it is predicted, and whether it is both. The
-formulas can be resampled; a test compares the two.
+Scores of classes are formulas over sums of indicators: for each class, whether it is the label,
+whether it is predicted, and whether it is both. So they can be resampled; those of CoLA, SST-2 and
+MRPC are the official ones.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
-from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,32 +18,6 @@ from readlet.text.labels import class_numbers, label_values
 from readlet.types import Sentence
 
 GLUE_CLASSES = ("0", "1")
-
-
-def glue_scores(
-    task: GlueTask, labels: Sequence[int], predicted: Sequence[int]
-) -> dict[str, float]:
-    """The official GLUE scores of the task, in percent, with the number of rows."""
-    pairs = list(zip(labels, predicted, strict=True))
-    correct, total = sum(gold == guess for gold, guess in pairs), len(pairs)
-    tp = sum(gold and guess for gold, guess in pairs)  # true positives, and so on
-    tn = correct - tp
-    fp = sum(guess and not gold for gold, guess in pairs)
-    fn = total - correct - fp
-    scores: dict[str, float]
-    if task == "cola":
-        denominator = sqrt((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn))
-        # With only one class in the data or in the predictions it is 0 by convention.
-        covariance = tp * tn - fp * fn
-        scores = {
-            "matthews_correlation": 100.0 * (covariance / denominator) if denominator else 0.0
-        }
-    else:
-        scores = {"accuracy": 100.0 * (correct / max(total, 1))}
-    if task == "mrpc":
-        wrong = fp + fn
-        scores["f1"] = 100.0 * (2 * tp / (2 * tp + wrong)) if tp or wrong else 0.0
-    return scores | {"total": total}
 
 
 Counts = NDArray[np.float64]
@@ -138,27 +112,22 @@ def _score(
     return Scored(ids, items, scores | counted, dict(zip(ids, predicted, strict=True)))
 
 
-def _glue_score(task: GlueTask, sentences: Sequence[Sentence], predicted: Sequence[str]) -> Scored:
-    labels = class_numbers(task, sentences, GLUE_CLASSES)
-    guesses = [GLUE_CLASSES.index(name) for name in predicted]
-    ids = [sentence.id for sentence in sentences]
-    return Scored(
-        ids=ids,
-        items=class_items(labels, guesses),
-        summary=glue_scores(task, labels, guesses),
-        answers=dict(zip(ids, predicted, strict=True)),
-    )
+def _glue(name: GlueTask, *metrics: str) -> Task:
+    task = class_task(GLUE_CLASSES, metrics)
+    return replace(task, name=name, noun="sentences", score=partial(_official, task))
 
 
-def _glue(name: GlueTask, *metrics: Metric) -> Task:
-    names = tuple(metric.name for metric in metrics)
-    return Task(name, "sentences", metrics, names[0], names, partial(_glue_score, name))
+def _official(task: Task, sentences: Sequence[Sentence], predicted: Sequence[str]) -> Scored:
+    """With the keys of GLUE only."""
+    scored = task.score(sentences, predicted)
+    official = {name: scored.summary[name] for name in (*task.headline, "total")}
+    return replace(scored, summary=official)
 
 
 CLASSES: dict[GlueTask, Task] = {
-    "cola": _glue("cola", MATTHEWS),
-    "sst2": _glue("sst2", ACCURACY),
-    "mrpc": _glue("mrpc", ACCURACY, F1),
+    "cola": _glue("cola", "matthews_correlation"),
+    "sst2": _glue("sst2", "accuracy"),
+    "mrpc": _glue("mrpc", "accuracy", "f1"),
 }
 
 

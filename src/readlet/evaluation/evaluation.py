@@ -7,13 +7,11 @@ A complete evaluation of answers or of labels: scores, intervals, calibration, c
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 from unicodedata import normalize
 
 from readlet.errors import ReadletError
-from readlet.evaluation.calibration_error import ReliabilityBin, calibration_error, reliability
-from readlet.evaluation.significance import difference_p, score_interval
 from readlet.evaluation.squad import (
     SPANS,
     QuestionScores,
@@ -26,6 +24,13 @@ from readlet.evaluation.squad import (
     rules_of,
     score_questions,
     summary,
+)
+from readlet.evaluation.statistics import (
+    ReliabilityBin,
+    calibration_error,
+    difference_p,
+    reliability,
+    score_interval,
 )
 from readlet.evaluation.task import Scored, Task
 from readlet.text.words import word_spans, words
@@ -112,13 +117,24 @@ def _bin(bins: Mapping[str, tuple[int, int]], length: int) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Evaluation:
+class Evaluation:
+    """Everything that `readlet evaluate` prints; `official` has the official keys."""
+
     official: dict[str, float]
     missing: list[str]
     intervals: dict[str, tuple[float, float]]
     against: dict[str, float] | None
     # The model's confidence against its accuracy; None without a model.
     reliability: list[ReliabilityBin] | None = None
+    task: Task = SPANS
+    # Of questions.
+    breakdown: dict[str, dict[str, dict[str, float]]] = field(default_factory=dict)
+    # ROC area of the no-answer probability; None without probabilities, or one kind of question.
+    no_answer_area: float | None = None
+    no_answer_reliability: list[ReliabilityBin] | None = None
+    """The no-answer probability against the share of questions without an answer."""
+    # Of classes: by label, then by predicted class.
+    confusion: dict[str, dict[str, int]] | None = None
 
     @property
     def calibration_error(self) -> float | None:
@@ -130,45 +146,14 @@ class _Evaluation:
             "missing": self.missing,
             "confidence_95": {name: list(bounds) for name, bounds in self.intervals.items()},
         }
-        if self.against is not None:
-            found["against"] = self.against
-        if self.reliability is not None:
-            found["calibration_error"] = self.calibration_error
-            found["reliability"] = [asdict(bin) for bin in self.reliability]
+        for name in ("against", "breakdown", "no_answer_area", "confusion"):
+            if (value := getattr(self, name)) not in (None, {}):
+                found[name] = value
+        for of, bins in (("", self.reliability), ("no_answer_", self.no_answer_reliability)):
+            if bins is not None:
+                found[f"{of}calibration_error"] = calibration_error(bins)
+                found[f"{of}reliability"] = [asdict(bin) for bin in bins]
         return found
-
-
-@dataclass(frozen=True, kw_only=True)
-class Evaluation(_Evaluation):
-    """Everything that `readlet evaluate` prints of questions; `official` has the official keys."""
-
-    breakdown: dict[str, dict[str, dict[str, float]]]
-    # ROC area of the no-answer probability; None without probabilities, or one kind of question.
-    no_answer_area: float | None = None
-    no_answer_reliability: list[ReliabilityBin] | None = None
-    """The no-answer probability against the share of questions without an answer."""
-
-    def as_json(self) -> dict[str, Any]:
-        found = super().as_json() | {"breakdown": self.breakdown}
-        if self.no_answer_area is not None:
-            found["no_answer_area"] = self.no_answer_area
-        if self.no_answer_reliability is not None:
-            found["no_answer_calibration_error"] = calibration_error(self.no_answer_reliability)
-            found["no_answer_reliability"] = [asdict(bin) for bin in self.no_answer_reliability]
-        return found
-
-
-@dataclass(frozen=True, kw_only=True)
-class ClassEvaluation(_Evaluation):
-    """The same for labelled texts."""
-
-    task: Task
-    # By label, then by predicted class; None for values.
-    confusion: dict[str, dict[str, int]] | None = None
-
-    def as_json(self) -> dict[str, Any]:
-        confusion = {} if self.confusion is None else {"confusion": self.confusion}
-        return super().as_json() | confusion
 
 
 def evaluate(
@@ -269,13 +254,13 @@ def evaluate_classes(
     *,
     against: Mapping[str, str] | None = None,
     confidences: Mapping[str, float] | None = None,
-) -> ClassEvaluation:
+) -> Evaluation:
     """Score predicted labels by id; a text without a prediction counts as wrong.
 
     Without `classes` the labels are values, and every text needs a prediction.
     """
     scored = _scored(task, classes, sentences, predictions)
-    return ClassEvaluation(
+    return Evaluation(
         task=task,
         official=scored.summary,
         missing=missing_in(sentences, predictions),

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from readlet.evaluation.significance import (
+from readlet.evaluation.statistics import (
     Numbers,
     bootstrap_intervals,
     holm,

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
-from readlet.evaluation.calibration_error import expected_calibration_error
+from readlet.evaluation.statistics import expected_calibration_error
 from readlet.models.family import Floats
 
 Doubles = NDArray[np.float64]

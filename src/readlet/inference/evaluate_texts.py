@@ -12,7 +12,7 @@ from readlet.data.rows import label_text
 from readlet.data.tables import GlueTask
 from readlet.errors import bad_input
 from readlet.evaluation.classification import CLASSES, GLUE_CLASSES, class_task
-from readlet.evaluation.evaluation import ClassEvaluation, evaluate_classes
+from readlet.evaluation.evaluation import Evaluation, evaluate_classes
 from readlet.inference.classifier import Classifier
 from readlet.inference.evaluate_questions import (
     check_saved,
@@ -32,7 +32,7 @@ def evaluate_sentences(
     *,
     against: Path | None = None,
     data_format: DataFormat = PLAIN,
-) -> ClassEvaluation:
+) -> Evaluation:
     """Score a file of predicted classes on texts with labels; missing ones count as wrong.
 
     GLUE files have the metrics of their task, all others accuracy and macro F1.
@@ -58,7 +58,7 @@ def evaluate_classifier(
     overwrite: bool = False,
     data_format: DataFormat = PLAIN,
     device: str = AUTO,
-) -> ClassEvaluation:
+) -> Evaluation:
     """Score a classifier on texts with labels, by its own metrics.
 
     `against` is a file of other predictions or the folder of another classifier, `save` a file for

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from readlet.evaluation.calibration_error import expected_calibration_error
 from readlet.evaluation.squad import exact_match
+from readlet.evaluation.statistics import expected_calibration_error
 from readlet.inference.calibration import (
     UNCALIBRATED,
     Calibration,

@@ -39,19 +39,13 @@ def open_bytes(path: Path, *, only_regular: bool = False) -> Iterator[io.Buffere
         with open(path, "rb", opener=_without_waiting if only_regular else None) as raw:
             is_gzip = raw.peek(2)[:2] == b"\x1f\x8b"
             yield gzip.GzipFile(fileobj=raw) if is_gzip else raw
-    except IsADirectoryError:
-        raise bad_input(path, "", "is a directory", "name a file inside it") from None
-    except FileNotFoundError:
-        raise bad_input(path, "", "no such file", "check the path") from None
-    except PermissionError:
-        raise bad_input(path, "", "permission denied", "change its permissions") from None
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         fault = f"the gzip data is damaged or ends early ({error})"
         place = f"byte {path.stat().st_size}" if isinstance(error, EOFError) else ""
         raise bad_input(path, place, fault, "copy or download it again") from None
     except OSError as error:  # for example a file used as a folder, a long name, a failing disk
-        fault = f"cannot be read ({error.strerror})"
-        raise bad_input(path, "", fault, "check the path") from None
+        fault = (error.strerror or str(error)).lower().removesuffix(" or directory")
+        raise bad_input(path, "", fault, "check the path and its permissions") from None
 
 
 def _without_waiting(name: str, flags: int) -> int:
@@ -67,7 +61,7 @@ def text_chunks(path: Path, encoding: str | None = None) -> Iterator[str]:
     """
     check_encoding(encoding or "")
     with open_bytes(path) as stream:
-        yield from decoded_chunks(stream, path, encoding, in_experiments=True)
+        yield from decoded_chunks(stream, path, encoding)
 
 
 def decoded_chunks(
@@ -76,20 +70,17 @@ def decoded_chunks(
     encoding: str | None = None,
     *,
     declared: str = "",
-    in_experiments: bool = False,
 ) -> Iterator[str]:
     """The text of bytes that come from a file, a client or standard input, as in `text_chunks`.
 
     `declared` is the encoding that the file itself names; it counts where no other is given.
-    Data of experiments have a setting for it, which errors then suggest.
     """
     consumed = 0  # bytes decoded so far
     empty = True
     data = stream.read(CHUNK)
     chosen = encoding_of(data, encoding or declared)
-    setting = " (in experiments: data.encoding)" if in_experiments else ""
     if chosen == "utf-8" and (likely := likely_utf16(data)):
-        raise _not_text(source, 0, chosen, likely, encoding, setting)
+        raise _not_text(source, 0, chosen, likely, encoding)
     if encoding and not chosen.startswith("utf") and is_utf8(data):
         warnings.warn(f"{source}: looks like UTF-8, but is read as {encoding}", stacklevel=2)
     decoder = codecs.getincrementaldecoder(chosen)()
@@ -100,7 +91,7 @@ def decoded_chunks(
         except UnicodeError as error:
             at = error.start if isinstance(error, UnicodeDecodeError) else 0
             likely = likely_encoding(data, at) if data and chosen == "utf-8" else ""
-            raise _not_text(source, consumed + at, chosen, likely, encoding, setting) from None
+            raise _not_text(source, consumed + at, chosen, likely, encoding) from None
         consumed += pending + len(data) - len(decoder.getstate()[0])
         if empty and text:
             text = text.removeprefix("\ufeff")
@@ -115,16 +106,13 @@ def decoded_chunks(
 
 
 def _not_text(
-    source: str | Path, at: int, chosen: str, likely: str, encoding: str | None, setting: str
+    source: str | Path, at: int, chosen: str, likely: str, encoding: str | None
 ) -> ReadletError:
     fault = f"not {chosen.upper()} text" + (f", looks like {likely}" if likely else "")
-    if encoding is None:
-        remedy = "save it as UTF-8"
-    elif encoding and not likely:
-        remedy = "name another encoding with --encoding"
-    else:
-        option = f"--encoding {likely or 'NAME'}{setting}"
-        remedy = f"name its encoding with {option}, or save it as UTF-8"
+    remedy = "save it as UTF-8"
+    if encoding is not None:
+        option = f"--encoding {likely or 'NAME'} (in recipes: data.encoding)"
+        remedy = f"name its encoding with {option}, or {remedy}"
     return input_error(EncodingError, source, f"byte {at}", fault, remedy)
 
 

@@ -29,16 +29,13 @@ def check_file(path: Path, inputs: Iterable[Path] = (), *, overwrite: bool = Tru
     """
     target, status = _found(path, _ANOTHER_FILE)
     if status is not None:
-        if stat.S_ISDIR(status.st_mode):
-            raise bad_input(path, "", "is a directory", "name a file to write")
         if not stat.S_ISREG(status.st_mode):
-            raise bad_input(path, "", "is not a regular file", "name a file to write")
-        if any(_is_read(target, source) for source in inputs):
+            kind = "a directory" if stat.S_ISDIR(status.st_mode) else "not a regular file"
+            raise bad_input(path, "", f"is {kind}", "name a file to write")
+        if any(_is_same(target, source) or source.resolve() in target.parents for source in inputs):
             raise bad_input(path, "", "is also an input", _ANOTHER_FILE)
         if not overwrite:
             raise bad_input(path, "", "exists", "add --overwrite to replace it, or give another")
-        if not os.access(target, os.W_OK):
-            raise bad_input(path, "", "is read-only", _ANOTHER_FILE)
     if not target.parent.is_dir():
         raise bad_input(path, "", "its folder does not exist", f"create {target.parent} first")
     if not os.access(target.parent, os.W_OK | os.X_OK):
@@ -84,14 +81,10 @@ def others(folder: Path, own: Collection[str], begun: Collection[str] = ()) -> I
     for entry in sorted(folder.iterdir()):
         temporary = _TEMPORARY.fullmatch(entry.name)
         written = temporary["name"] if temporary else ""
-        is_own = entry.name in own or written in own or written in begun or is_leftover(entry)
-        if entry.is_symlink() or not is_own:
+        is_own = entry.name in own or written in own or written in begun
+        is_leftover = _OF_SAFETENSORS.fullmatch(entry.name) is not None
+        if entry.is_symlink() or not (is_own or is_leftover):
             yield entry
-
-
-def is_leftover(path: Path) -> bool:
-    """Whether it is an unfinished file of tensors, left by a killed process."""
-    return _OF_SAFETENSORS.fullmatch(path.name) is not None and path.is_file()
 
 
 def make_folder(folder: Path, *, remedy: str = _ANOTHER_FOLDER) -> None:
@@ -117,14 +110,6 @@ def _found(path: Path, remedy: str) -> tuple[Path, os.stat_result | None]:
 
 def _reason(error: Exception) -> str:
     return str(getattr(error, "strerror", None) or error)
-
-
-def _is_read(target: Path, source: Path) -> bool:
-    if not source.is_dir():
-        return _is_same(target, source)
-    # A hard link to a file further down is not found: the folder may be large.
-    is_inside = target.is_relative_to(source.resolve())
-    return is_inside or any(_is_same(target, entry) for entry in source.iterdir())
 
 
 def _is_same(target: Path, source: Path) -> bool:

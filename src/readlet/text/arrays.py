@@ -6,6 +6,7 @@ or a text and its second, with their special tokens.
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -114,6 +115,24 @@ class Batches(Generic[Batch]):
         return cut
 
 
+Make = Callable[[Ints, int, Arrays], Batch]
+"""Makes a batch of the numbers of its rows, their number with fillers, and its arrays."""
+
+
+def only_arrays(_rows: Ints, _size: int, arrays: Arrays) -> Arrays:
+    """A batch that is no more than its arrays."""
+    return arrays
+
+
+def _collate(
+    arrays_of: Callable[[Shape, Ints, int], Arrays], make: Make[Batch]
+) -> Callable[[Shape, Ints, int], Batch]:
+    def collate(shape: Shape, rows: Ints, size: int) -> Batch:
+        return make(rows, size, arrays_of(shape, rows, size))
+
+    return collate
+
+
 PADDING = 0
 """The index of padding among a batch's forms."""
 
@@ -149,7 +168,7 @@ def word_batches_of(
     features: Features,
     listed: list[Shape],
     batch_size: int,
-    collate: Callable[[Shape, Ints, int], Batch],
+    make: Make[Batch],
     *,
     null: bool,
     seed: int = 0,
@@ -161,7 +180,7 @@ def word_batches_of(
         lengths,
         listed,
         batch_size,
-        collate,
+        _collate(partial(word_arrays, features, null), make),
         trainable=features.trainable(can_abstain=null),
         # A uniform guess: a first and a last word among those of the longest shape.
         guessing=2 * math.log(max(context for context, _ in listed)),
@@ -235,7 +254,7 @@ def subword_batches_of(
     rows: SubwordRows,
     encoder: SubwordEncoder,
     batch_size: int,
-    collate: Callable[[Shape, Ints, int], Batch],
+    make: Make[Batch],
     *,
     null: bool,
     seed: int = 0,
@@ -249,7 +268,7 @@ def subword_batches_of(
         lengths,
         _up_to(longest, _SUBWORD_LENGTHS),
         batch_size,
-        collate,
+        _collate(partial(subword_arrays, rows, encoder.layout), make),
         trainable=rows.trainable(can_abstain=null),
         # A uniform guess: a first and a last position among those of the longest window.
         guessing=2 * math.log(longest),
@@ -315,7 +334,7 @@ def sentence_batches_of(
     rows: SentenceRows,
     encoder: SentenceEncoder,
     batch_size: int,
-    collate: Callable[[Shape, Ints, int], Batch],
+    make: Make[Batch],
     *,
     seed: int = 0,
 ) -> Batches[Batch]:
@@ -329,7 +348,7 @@ def sentence_batches_of(
         lengths,
         _up_to(encoder.longest, _SENTENCE_LENGTHS),
         batch_size,
-        collate,
+        _collate(partial(sentence_arrays, rows, layout), make),
         trainable=np.flatnonzero(labelled).astype(np.int32),
         # The variance of standardised values is 1.
         guessing=math.log(labels.outputs) if labels.kind == "classes" else 1.0,

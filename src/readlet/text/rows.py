@@ -11,7 +11,6 @@ import hashlib
 import inspect
 import json
 import os
-import shutil
 import threading
 import time
 from abc import ABC, abstractmethod
@@ -20,14 +19,14 @@ from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Generic, Self, TypeVar
-from uuid import uuid4
 
 import numpy as np
 import regex
 from numpy.typing import NDArray
 
 from readlet.console import say
-from readlet.storage.files import cache_folder, open_bytes
+from readlet.errors import ReadletError
+from readlet.storage.files import atomic_bytes, cache_folder, open_bytes
 from readlet.text.words import UNSPACED, snap
 from readlet.types import Example
 
@@ -234,9 +233,9 @@ class SizedCache(Generic[_Text, _Made]):
 
 _MAX_BYTES = 10 << 30  # SQuAD with its word vectors takes a hundredth
 _IN_USE = 3600  # seconds after which no other process still uses an entry
-_DIGEST = "digest"
+_META = "meta.json"
 # Entries and their drafts; other files in the folder do not belong to the cache.
-_OURS = regex.compile(r"[0-9a-f]{32}|\.[0-9a-f]{32}\.[0-9a-f]+")
+_OURS = regex.compile(r"[0-9a-f]{32}\.npz|\.[0-9a-f]{32}\.npz\.[a-z0-9_]{8}\.readlet")
 
 
 def cache_key(paths: list[Path], settings: dict[str, Any], maker: Callable[..., Any]) -> str:
@@ -255,75 +254,48 @@ def cache_key(paths: list[Path], settings: dict[str, Any], maker: Callable[..., 
 
 def cached(key: str, build: Callable[[], Stored]) -> Stored:
     """The entry stored under the key, or the result of `build`, stored for the next time."""
-    folder = cache_folder() / key
-    if folder.is_dir():
+    path = cache_folder() / f"{key}.npz"
+    if path.is_file():
         with suppress(OSError):  # the cache may be read-only for this user
-            os.utime(folder)  # mark as used now
+            os.utime(path)  # mark as used now
         try:
-            return _load(folder)
-        except (OSError, EOFError, ValueError, KeyError, TypeError, RecursionError) as error:
+            return _load(path)
+        except Exception as error:  # every byte of it may be another one
             say(f"readlet: cache entry {key} is damaged ({error}); rebuilt")
-            shutil.rmtree(folder, ignore_errors=True)
     arrays, meta = build()
     try:
-        _store(folder, arrays, meta)
-        _evict(folder.parent)
-    except OSError as error:  # a full disk must not stop the training
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with atomic_bytes(path) as stream:
+            content = np.frombuffer(json.dumps(meta).encode(), np.uint8)  # (bytes,)
+            entry: dict[str, Any] = {**arrays, _META: content}
+            np.savez(stream, **entry)
+        _evict(path.parent)
+    except (OSError, ReadletError) as error:  # a full disk must not stop the training
         say(f"readlet: not cached: {error}")
     return arrays, meta
 
 
-def _load(folder: Path) -> Stored:
-    if (folder / _DIGEST).read_text("ascii") != _digest(folder):
-        raise ValueError("its digest differs")
-    meta = json.loads((folder / "meta.json").read_text("utf-8"))
-    arrays = {name: np.load(folder / f"{name}.npy", allow_pickle=False) for name in meta["arrays"]}
-    return arrays, meta["content"]
-
-
-def _store(folder: Path, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> None:
-    """Write to a draft folder and rename it when complete."""
-    # A UUID, not the process id: containers that share a cache may have the same process ids.
-    draft = folder.with_name(f".{folder.name}.{uuid4().hex}")
-    try:
-        draft.mkdir(parents=True)
-        for name, array in arrays.items():
-            np.save(draft / f"{name}.npy", array, allow_pickle=False)
-        content = json.dumps({"arrays": list(arrays), "content": meta})
-        (draft / "meta.json").write_text(content, "utf-8")
-        (draft / _DIGEST).write_text(_digest(draft), "ascii")
-        if not folder.exists():
-            draft.rename(folder)
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
-
-
-def _digest(folder: Path) -> str:
-    """Of all files: a changed number within its range would be trained on unnoticed."""
-    found = hashlib.blake2b(digest_size=16)
-    for path in sorted(folder.iterdir()):
-        if path.name != _DIGEST:
-            with path.open("rb") as stream:
-                of_file = hashlib.file_digest(stream, "blake2b").digest()
-            found.update(path.name.encode() + b"\0" + of_file)
-    return found.hexdigest()
+def _load(path: Path) -> Stored:
+    # The archive has a checksum of every array: a changed number would be trained on unnoticed.
+    with np.load(path, allow_pickle=False) as found:
+        arrays = dict(found.items())
+    return arrays, json.loads(arrays.pop(_META).tobytes())
 
 
 def _evict(cache: Path) -> None:
     """Remove the least recently used entries until the rest fits, and drafts of dead processes."""
     found = []
     for path in cache.iterdir():
-        is_draft = path.name.startswith(".")
-        if _OURS.fullmatch(path.name) and (is_draft or (path / "meta.json").is_file()):
+        if _OURS.fullmatch(path.name):
             with suppress(OSError):  # another process may remove it at the same time
-                size = sum(file.stat().st_size for file in path.iterdir())
-                found.append((path.stat().st_mtime, size, path))
+                status = path.stat()
+                found.append((status.st_mtime, status.st_size, path))
     free = _MAX_BYTES
     for used, size, path in sorted(found, reverse=True):
         free -= size
         is_unused = time.time() - used > _IN_USE
         if is_unused and (free < 0 or path.name.startswith(".")):
-            shutil.rmtree(path, ignore_errors=True)
+            path.unlink(missing_ok=True)
 
 
 def _code_version() -> str:

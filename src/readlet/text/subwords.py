@@ -7,6 +7,7 @@ Rows store only the positions of the texts; batches assemble them.
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -136,8 +137,11 @@ class SubwordEncoder:
     def encode(self, examples: Sequence[Example]) -> SubwordRows:
         contexts = numbered(example.context for example in examples)
         questions = numbered(example.question for example in examples)
-        found = self._contexts(list(contexts))
-        asked, asked_starts = text_tokens(self.tokenizer, list(questions), len(found.tokens))
+        found = self._tokenised(list(contexts))
+        tokens = np.concatenate([ints([]), *(one.tokens for one in found)])
+        offsets = np.concatenate([ints([]).reshape(-1, 2), *(one.offsets for one in found)])
+        starts = list(accumulate((len(one.tokens) for one in found), initial=0))
+        asked, asked_starts = text_tokens(self.tokenizer, list(questions), len(tokens))
         rows = RowBuilder(self.windows)
         row_question: list[tuple[int, int]] = []
         for number, example in enumerate(examples):
@@ -146,12 +150,12 @@ class SubwordEncoder:
             if length > self.windows.max_question:
                 rows.note(LONG_QUESTION, example)
                 length = self.windows.max_question
-            added = rows.add(number, example, found.places[context], found.starts[context])
+            added = rows.add(number, example, found[context].places, starts[context])
             row_question += [(first, length)] * added
         return SubwordRows(
             **rows.arrays(),
-            offsets=found.offsets,
-            tokens=np.concatenate([found.tokens, asked]),
+            offsets=offsets,
+            tokens=np.concatenate([tokens, asked]),
             row_question=ints(row_question).reshape(-1, 2),
         )
 
@@ -168,17 +172,6 @@ class SubwordEncoder:
         tokenizer = plain_tokenizer(content["tokenizer"])
         return cls(tokenizer, layout_from(content["layout"]), windows, content["config"])
 
-    def _contexts(self, texts: list[str]) -> "_Contexts":
-        found = _Contexts([], [], [], [])
-        total = 0
-        for one in self._tokenised(texts):
-            found.token_parts.append(one.tokens)
-            found.offset_parts.append(one.offsets)
-            found.places.append(one.places)
-            found.starts.append(total)
-            total += len(one.offsets)
-        return found
-
     def _tokenise(self, texts: list[str]) -> "list[_Context]":
         found = []
         for chunk in _chunks(texts):
@@ -194,21 +187,6 @@ class _Context(NamedTuple):
     tokens: Ints  # (P,)
     offsets: Ints  # (P, 2)
     places: list[tuple[int, int]]  # the same
-
-
-class _Contexts(NamedTuple):
-    token_parts: list[Ints]
-    offset_parts: list[Ints]
-    places: list[list[tuple[int, int]]]
-    starts: list[int]  # index of each text's first token among all tokens
-
-    @property
-    def tokens(self) -> Ints:
-        return np.concatenate([ints([]), *self.token_parts])
-
-    @property
-    def offsets(self) -> Ints:
-        return np.concatenate([ints([]).reshape(-1, 2), *self.offset_parts])
 
 
 @dataclass(kw_only=True)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Self
+from typing import Self, TypeVar
 
 import numpy as np
 import torch
@@ -12,16 +12,15 @@ from readlet.text.arrays import (
     Arrays,
     Batches,
     Shape,
-    sentence_arrays,
     sentence_batches_of,
-    subword_arrays,
     subword_batches_of,
-    word_arrays,
     word_batches_of,
 )
 from readlet.text.rows import NO_LABEL, AnyRows, Ints
-from readlet.text.subwords import Layout, SentenceEncoder, SentenceRows, SubwordEncoder, SubwordRows
+from readlet.text.subwords import SentenceEncoder, SentenceRows, SubwordEncoder, SubwordRows
 from readlet.text.word_features import Features
+
+Batch = TypeVar("Batch", bound="RowBatch")
 
 
 @dataclass(frozen=True)
@@ -67,6 +66,10 @@ def as_tensors(arrays: Arrays) -> dict[str, Tensor]:
     return {name: torch.from_numpy(array) for name, array in arrays.items()}
 
 
+def _batch(kind: type[Batch], rows: AnyRows, numbers: Ints, size: int, arrays: Arrays) -> Batch:
+    return kind(**row_tensors(rows, numbers, size), **as_tensors(arrays))
+
+
 @dataclass(frozen=True)
 class WordBatch(RowBatch):
     """Texts as indices into the distinct forms, so that each form is embedded once.
@@ -105,15 +108,8 @@ def word_batches(
     features: Features, listed: list[Shape], batch_size: int, *, null: bool, seed: int = 0
 ) -> Batches[WordBatch]:
     """Batches of these shapes; with `null`, every context begins with the null position."""
-    collate = partial(_collate_words, features, null)
-    return word_batches_of(features, listed, batch_size, collate, null=null, seed=seed)
-
-
-def _collate_words(
-    features: Features, null: bool, shape: Shape, rows: Ints, size: int
-) -> WordBatch:
-    arrays = word_arrays(features, null, shape, rows, size)
-    return WordBatch(**row_tensors(features, rows, size), **as_tensors(arrays))
+    make = partial(_batch, WordBatch, features)
+    return word_batches_of(features, listed, batch_size, make, null=null, seed=seed)
 
 
 @dataclass(frozen=True)
@@ -131,15 +127,8 @@ def subword_batches(
     rows: SubwordRows, encoder: SubwordEncoder, batch_size: int, *, null: bool, seed: int = 0
 ) -> Batches[SubwordBatch]:
     """Batches of a few lengths; every row fits into the longest one."""
-    collate = partial(_collate_subwords, rows, encoder.layout)
-    return subword_batches_of(rows, encoder, batch_size, collate, null=null, seed=seed)
-
-
-def _collate_subwords(
-    rows: SubwordRows, layout: Layout, shape: Shape, numbers: Ints, size: int
-) -> SubwordBatch:
-    arrays = subword_arrays(rows, layout, shape, numbers, size)
-    return SubwordBatch(**row_tensors(rows, numbers, size), **as_tensors(arrays))
+    make = partial(_batch, SubwordBatch, rows)
+    return subword_batches_of(rows, encoder, batch_size, make, null=null, seed=seed)
 
 
 @dataclass(frozen=True)
@@ -155,12 +144,5 @@ def sentence_batches(
     rows: SentenceRows, encoder: SentenceEncoder, batch_size: int, *, seed: int = 0
 ) -> Batches[SentenceBatch]:
     """Batches of a few lengths; every row fits into the longest one."""
-    collate = partial(_collate_sentences, rows, encoder.layout)
-    return sentence_batches_of(rows, encoder, batch_size, collate, seed=seed)
-
-
-def _collate_sentences(
-    rows: SentenceRows, layout: Layout, shape: Shape, numbers: Ints, size: int
-) -> SentenceBatch:
-    arrays = sentence_arrays(rows, layout, shape, numbers, size)
-    return SentenceBatch(**row_tensors(rows, numbers, size), **as_tensors(arrays))
+    make = partial(_batch, SentenceBatch, rows)
+    return sentence_batches_of(rows, encoder, batch_size, make, seed=seed)

@@ -46,7 +46,8 @@ def vector_blocks(path: Path, max_words: int) -> Iterator[tuple[list[str], Matri
         raise bad_input(path, "line 1", "not a word and its numbers", "give GloVe or fastText text")
     line_number = 1 if promised is None else 2
     read = 0
-    for block in _blocks(islice(lines, max_words)):
+    lines = islice(lines, max_words)
+    while block := list(islice(lines, _BLOCK)):
         yield _parse(path, block, width, line_number)
         read += len(block)
         line_number += len(block)
@@ -99,11 +100,6 @@ def _header(line: str) -> tuple[int, int] | None:
     if len(cells) == 2 and all(cell.isdigit() for cell in cells):
         return int(cells[0]), int(cells[1])
     return None
-
-
-def _blocks(lines: Iterator[str]) -> Iterator[list[str]]:
-    while block := list(islice(lines, _BLOCK)):
-        yield block
 
 
 def _parse(path: Path, block: list[str], width: int, first_line: int) -> tuple[list[str], Matrix]:

@@ -23,7 +23,7 @@ from readlet.engine.loop import WITH_RESUME, Outcome, TrainingLoop
 from readlet.engine.processes import in_main, is_main_process, make_accelerator
 from readlet.engine.weight_selection import BEST, Evaluator, Scores
 from readlet.errors import FailedTrainingError, bad_input, memory_reported
-from readlet.evaluation.significance import difference_p
+from readlet.evaluation.statistics import difference_p
 from readlet.evaluation.task import Scored, Task
 from readlet.inference.reader import Reader
 from readlet.inference.trained_model import TrainedModel, default_batch_size

@@ -13,14 +13,11 @@ from readlet.storage.stored_files import damage_of, read_json, stored_text, writ
 from readlet.text.arrays import (
     Arrays,
     Batches,
-    Shape,
     check_length,
-    sentence_arrays,
+    only_arrays,
     sentence_batches_of,
-    subword_arrays,
     subword_batches_of,
 )
-from readlet.text.rows import Ints
 from readlet.text.subwords import (
     Layout,
     SentenceEncoder,
@@ -96,10 +93,7 @@ class SubwordInputs(Inputs):
     names = ("tokens", "types", "keep", "first", "allowed")
 
     def batches(self, rows: SubwordRows, batch_size: int) -> Batches[Arrays]:
-        def collate(shape: Shape, numbers: Ints, size: int) -> Arrays:
-            return subword_arrays(rows, self.encoder.layout, shape, numbers, size)
-
-        return subword_batches_of(rows, self.encoder, batch_size, collate, null=self.null)
+        return subword_batches_of(rows, self.encoder, batch_size, only_arrays, null=self.null)
 
     def save(self, folder: Path) -> list[str]:
         return save_tokenizer(folder, self.encoder)
@@ -112,10 +106,7 @@ class SentenceInputs(Inputs):
     names = ("tokens", "types", "keep")
 
     def batches(self, rows: SentenceRows, batch_size: int) -> Batches[Arrays]:
-        def collate(shape: Shape, numbers: Ints, size: int) -> Arrays:
-            return sentence_arrays(rows, self.encoder.layout, shape, numbers, size)
-
-        return sentence_batches_of(rows, self.encoder, batch_size, collate)
+        return sentence_batches_of(rows, self.encoder, batch_size, only_arrays)
 
     def save(self, folder: Path) -> list[str]:
         labels = {"labels": asdict(self.encoder.labels), "pairs": self.encoder.pairs}

@@ -14,9 +14,7 @@ from readlet.text.arrays import (
     PADDING,
     Arrays,
     Batches,
-    Shape,
     shapes,
-    word_arrays,
     word_batches_of,
 )
 from readlet.text.rows import Ints
@@ -39,15 +37,14 @@ class WordInputs(Inputs):
             "languages": rows.form_languages,
         }  # (F,), (F, W), (F,), (F,)
 
-        def collate(shape: Shape, numbers: Ints, size: int) -> Arrays:
-            arrays = word_arrays(rows, self.null, shape, numbers, size)
+        def make(_rows: Ints, _size: int, arrays: Arrays) -> Arrays:
             last = max(arrays["context"].max(), arrays["question"].max())
             # Without padding: an ONNX model accepts any number of forms.
             return arrays | {"forms": arrays["forms"][: last + 1]} | tables
 
         languages = self.encoder.vocabulary.languages
         listed = shapes(self.encoder.windows, null=self.null, languages=languages)
-        return word_batches_of(rows, listed, batch_size, collate, null=self.null)
+        return word_batches_of(rows, listed, batch_size, make, null=self.null)
 
     def allowed(self, arrays: Arrays) -> NDArray[np.bool_]:
         words = arrays["context"][:, int(self.null) :]  # (B, Lc - null)

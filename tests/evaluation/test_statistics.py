@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from readlet.evaluation.significance import (
+from readlet.evaluation.statistics import (
     bootstrap_interval,
     bootstrap_intervals,
     holm,

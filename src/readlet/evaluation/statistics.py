@@ -1,9 +1,12 @@
-"""Confidence intervals of scores, and significance tests of differences, for any metric of a task.
+"""Confidence intervals of scores, significance tests of differences, and calibration error.
 
-Means have faster variants; `resampled_scores` and `swapped_p_values` accept any formula of sums.
+Intervals and tests are for any metric of a task. Means have faster variants; `resampled_scores` and
+`swapped_p_values` accept any formula of sums. Calibration error: how well confidences match
+accuracies, in bins of confidence.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -207,3 +210,44 @@ def difference_p(metric: Metric, items: Items, other: Items) -> float:
         return 1.0
     sides = first[:, None, None], second[:, None, None]  # (items, 1, 1, columns) each
     return float(swapped_p_values(*sides, metric.of_sums)[0])
+
+
+_BINS = 10  # of confidence
+
+
+@dataclass(frozen=True, slots=True)
+class ReliabilityBin:
+    """The predictions with a confidence from `low` to `high`."""
+
+    low: float
+    high: float
+    predictions: int
+    # Their mean confidence, and the share of them that is right.
+    confidence: float
+    accuracy: float
+
+
+def reliability(confidences: Sequence[float], correct: Sequence[float]) -> list[ReliabilityBin]:
+    """Ten bins of equal width; those without predictions are left out."""
+    # (items,) each
+    predicted, actual = np.asarray(confidences, np.float64), np.asarray(correct, np.float64)
+    numbers = np.minimum((predicted * _BINS).astype(int), _BINS - 1)  # (items,)
+    bins = []
+    for number in range(_BINS):
+        members = numbers == number  # (items,)
+        if members.any():
+            means = float(predicted[members].mean()), float(actual[members].mean())
+            low, high = number / _BINS, (number + 1) / _BINS
+            bins.append(ReliabilityBin(low, high, int(members.sum()), *means))
+    return bins
+
+
+def calibration_error(bins: Sequence[ReliabilityBin]) -> float:
+    """Expected calibration error: the weighted mean gap between confidence and accuracy."""
+    gaps = sum(bin.predictions * abs(bin.confidence - bin.accuracy) for bin in bins)
+    return gaps / sum(bin.predictions for bin in bins) if bins else 0.0
+
+
+def expected_calibration_error(confidences: Sequence[float], correct: Sequence[float]) -> float:
+    """Weighted mean gap between confidence and accuracy over ten bins of equal width."""
+    return calibration_error(reliability(confidences, correct))
