@@ -56,13 +56,3 @@ def test_bad_files(readlet: Run, files: Path, name: str, text: str, message: str
     (line,) = done.err.splitlines()
     assert line.startswith(f"readlet: {message}")
     assert not Path("al.vec").exists()
-
-
-def test_words_read_by_an_encoder(
-    readlet: Run, files: Path, tiny_encoder: Callable[..., Path]
-) -> None:
-    words = ["--words", "es.vec", "--words", "en.vec"]
-    encode = ["vectors", "encode", str(tiny_encoder("bert")), *words, "--device", "cpu"]
-    done = readlet(*encode, "--width", "4", "--out", "words.vec")
-    assert (done.code, done.out.split(";")[0]) == (0, "Wrote words.vec: 80 words"), done.err
-    assert Path("words.vec").read_text().startswith("80 4\ns0 ")
