@@ -2,7 +2,6 @@
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -39,8 +38,9 @@ def cluster() -> Iterator[Any]:
             initialize_head=True, head_node_args={**ONE_CORE, "include_dashboard": False}
         )
         try:
+            patch.setenv("RAY_ADDRESS", head.address)
             # Connected before there is a second node, so that the tests are on the first.
-            with connected(head.address):
+            with connected("auto"):
                 head.second = head.add_node(**ONE_CORE)
                 head.wait_for_nodes()
                 yield head
@@ -84,34 +84,9 @@ def test_ray_that_does_not_start_is_one_line(
     assert f"--ray {address}: " in str(error.value)
 
 
-@pytest.mark.parametrize("address", ["127.0.0.1:1", "ray://127.0.0.1:1", "nowhere", ":70000"])
-def test_ray_is_not_asked_where_nobody_answers(
-    monkeypatch: pytest.MonkeyPatch, address: str
-) -> None:
-    monkeypatch.setattr(ray, "is_initialized", lambda: False)
-    monkeypatch.setattr(ray, "init", lambda **_: pytest.fail("was asked"))
-    with pytest.raises(ReadletError, match=f"--ray {address}: "), connected(address):
+def test_ray_is_started_here_or_found() -> None:
+    with pytest.raises(ReadletError, match="--ray nowhere: "), connected("nowhere"):
         pass
-
-
-@pytest.mark.parametrize(("mode", "expected"), [("", "token"), ("disabled", "disabled")])
-def test_a_stored_token_is_used(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, mode: str, expected: str
-) -> None:
-    monkeypatch.setenv("RAY_AUTH_MODE", mode)
-    if not mode:
-        monkeypatch.delenv("RAY_AUTH_MODE")
-    (tmp_path / "token").write_text("secret")
-    monkeypatch.setenv("RAY_AUTH_TOKEN_PATH", str(tmp_path / "token"))
-    monkeypatch.setattr(ray, "is_initialized", lambda: False)
-    modes: list[str | None] = []
-    monkeypatch.setattr(ray, "init", lambda **_: modes.append(os.environ.get("RAY_AUTH_MODE")))
-    monkeypatch.setattr(ray, "shutdown", lambda: None)
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        context = connected(f"127.0.0.1:{server.getsockname()[1]}")
-        with context:
-            pass
-    assert modes == [expected]
 
 
 def test_workers_import_nothing_from_the_current_folder(
@@ -174,7 +149,7 @@ from conftest import make_upper
 from readlet.cluster.files import jobs_of
 from readlet.cluster.map_files import map_files
 jobs = jobs_of([{source!r}], {target!r}, ".jsonl")
-map_files(make_upper(Path({log!r}), 0.3), jobs, settings={{}}, ray={address!r})
+map_files(make_upper(Path({log!r}), 0.3), jobs, settings={{}}, ray="auto")
 """
 
 
@@ -186,7 +161,6 @@ def test_a_killed_driver_is_started_again(tmp_path: Path, jobs: Jobs, cluster: A
         source=str(tmp_path / "in"),
         target=str(out),
         log=str(log),
-        address=cluster.address,
     )
     first = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL)
     wait_until(lambda: first.poll() is not None or (out.exists() and len(contents(out)) > 1))
