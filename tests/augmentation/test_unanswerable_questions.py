@@ -289,17 +289,6 @@ def test_a_similar_document_that_may_answer_is_not_used() -> None:
     assert new.context == "The flat is let."
 
 
-def test_translations_in_one_file(real_data: Path, tmp_path: Path) -> None:
-    sources = {code: real_data / "xquad" / f"xquad.{code}.json.gz" for code in ("en", "de", "ro")}
-    languages = {e.context: code for code, path in sources.items() for e in read_examples(path)}
-    asked = {e.question: code for code, path in sources.items() for e in read_examples(path)}
-    out = tmp_path / "out.json"
-    add_unanswerable([str(path) for path in sources.values()], out, 0.33, 0)
-    new = [e for e in read_examples(out) if e.is_impossible]
-    assert len(new) == len({e.id for e in new})
-    assert all(asked[e.question] == languages[e.context] for e in new)
-
-
 def test_squad_train(real_data: Path, tmp_path: Path) -> None:
     """The first articles: all of it takes many times as long and shows no more."""
     source, out = tmp_path / "part.json", tmp_path / "out.json"

@@ -27,7 +27,7 @@ from readlet.augmentation.translation.types import (
     Translation,
     loss_of,
 )
-from readlet.errors import ReadletError
+from readlet.errors import InputError, ReadletError
 
 THERE, BACK = LanguagePair("en", "es"), LanguagePair("es", "en")
 ON = LanguagePair("es", "fr")
@@ -253,29 +253,23 @@ def test_two_processes_at_once_one_of_them_killed(tmp_path: Path) -> None:
 
 
 def test_files_that_are_no_cache(tmp_path: Path) -> None:
-    path = tmp_path / "c.sqlite"
-    path.write_text("This is a text, not a database, and a long one at that. " * 40)
-    with pytest.raises(ReadletError, match=r"c\.sqlite: "):
-        Cache(path)
-    assert path.read_text().startswith("This is")
-    other = tmp_path / "other.sqlite"
+    """A text, another program's database, and a cache that was damaged in the middle."""
+    text, other, damaged = (tmp_path / f"{name}.sqlite" for name in ("text", "other", "damaged"))
+    text.write_text("This is a text, not a database, and a long one at that. " * 40)
     with sqlite3.connect(other) as connection:
         connection.execute("CREATE TABLE songs (name)")
-    with pytest.raises(ReadletError, match=r"other\.sqlite: "):
-        Cache(other)
-
-
-def test_a_cache_damaged_in_the_middle(tmp_path: Path) -> None:
-    path = tmp_path / "c.sqlite"
     sentences = [f"sentence {number}" for number in range(2000)]
-    with Cache(path) as cache:
+    with Cache(damaged) as cache:
         model = cache.model("x", "1", PAIR)
         cache.put(model, sentences, [Translation(text) for text in sentences])
-    data = bytearray(path.read_bytes())
+    data = bytearray(damaged.read_bytes())
     data[8192 : len(data) - 4096] = bytes([255]) * (len(data) - 12288)
-    path.write_bytes(data)
-    with pytest.raises(ReadletError, match=r"c\.sqlite: "), Cache(path) as cache:
-        cache.get(model, sentences)
+    damaged.write_bytes(data)
+    for path in (text, other, damaged):
+        with pytest.raises(InputError) as error, Cache(path) as cache:
+            cache.get(model, sentences)
+        assert error.value.source == path
+    assert text.read_text().startswith("This is")
 
 
 def test_links_over_two_legs() -> None:
