@@ -12,11 +12,13 @@ from typing import Any
 
 import pytest
 
+from readlet.cluster import run_grid
 from readlet.cluster.actors import connected
 from readlet.cluster.columns import AnswerColumns
 from readlet.cluster.files import Job
 from readlet.cluster.map_files import Summary, map_files
 from readlet.errors import ReadletError
+from readlet.storage.files import cache_folder
 
 ray = pytest.importorskip("ray", reason="needs the extra `cluster`")
 
@@ -167,23 +169,79 @@ def test_a_killed_driver_is_started_again(tmp_path: Path, jobs: Jobs, cluster: A
     assert len(begun(log)) <= 10  # the two in work were begun again
 
 
-def test_runs_of_a_grid_come_back_whole(
-    readlet: Run, tmp_path: Path, small_table: str, cluster: Any
-) -> None:
-    text = small_table.replace("seeds = 2", "seeds = 1").replace("epochs = 2", "epochs = 1")
+@pytest.fixture
+def table(tmp_path: Path, small_table: str) -> Path:
+    """Two rows with one seed, and three short epochs."""
+    text = small_table.replace("seeds = 2", "seeds = 1").replace("epochs = 2", "epochs = 3")
     text = text.replace("batch_size = 64", "batch_size = 16\ndata.share = 0.25")
-    table = tmp_path / "quick.toml"
-    table.write_text(text.replace('"no match" = { model.match_features = false }', ""))
-    done = readlet("experiment", "run", table, "--out", tmp_path / "a", "--ray", "auto")
+    path = tmp_path / "quick.toml"
+    path.write_text(text.replace('"no match" = { model.match_features = false }', ""))
+    return path
+
+
+def run_files(out: Path) -> dict[str, bytes]:
+    """What the finished runs of a folder have in common with those of any other machine."""
+    return {
+        f"{result.parent.name}/{name}": (result.parent / name).read_bytes()
+        for result in out.glob("*/result.json")
+        for name in ("scores.safetensors", "answers.json.gz")
+    }
+
+
+def test_a_killed_worker_resumes_its_run(
+    readlet: Run, tmp_path: Path, table: Path, cluster: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is killed as soon as there is a checkpoint; the run is the same to the byte."""
+    marker = tmp_path / "killed"
+    make = run_grid._runner
+
+    def killing(current: str, keep_readers: bool) -> Any:
+        work = make(current, keep_readers)
+
+        def once(run: Any) -> Any:
+            def kill() -> None:
+                folder = cache_folder() / "runs" / run.key
+                while not any(folder.glob("work/**/*.safetensors")):
+                    time.sleep(0.01)
+                if not marker.exists():
+                    marker.write_text(run.key)
+                    os.kill(os.getpid(), signal.SIGKILL)
+
+            Thread(target=kill, daemon=True).start()
+            return work(run)
+
+        return once
+
+    monkeypatch.setattr(run_grid, "_runner", killing)
+    words = ("experiment", "run", table, "--out")
+    done = readlet(*words, tmp_path / "a", "--ray", "auto")
     assert done.code == 0, done.err
     assert "2 of 2 done" in done.err
-    one = ("experiment", "run", table, "--only", "baseline", "--out", tmp_path / "b")
-    assert readlet(*one).code == 0
-    (alone,) = [path for path in (tmp_path / "b").iterdir() if (path / "result.json").exists()]
-    for name in ("scores.safetensors", "answers.json.gz"):
-        assert (tmp_path / "a" / alone.name / name).read_bytes() == (alone / name).read_bytes()
-    again = readlet("experiment", "run", table, "--out", tmp_path / "a", "--ray", "auto")
+    assert marker.exists()
+    assert readlet(*words, tmp_path / "b").code == 0
+    assert run_files(tmp_path / "a") == run_files(tmp_path / "b")
+    again = readlet(*words, tmp_path / "a", "--ray", "auto")
     assert "2 of 2 done" in again.err
+
+
+def test_a_killed_driver_of_a_grid_is_started_again(
+    tmp_path: Path, table: Path, cluster: Any
+) -> None:
+    """Finished runs are whole, and not trained again."""
+    out = tmp_path / "out"
+    command = [sys.executable, "-m", "readlet", "experiment", "run", str(table)]
+    command += ["--out", str(out), "--seeds", "2", "--ray", "auto"]
+    first = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+    wait_until(lambda: first.poll() is not None or any(out.glob("*/result.json")))
+    first.send_signal(signal.SIGKILL)
+    first.wait()
+    finished = {path: path.read_bytes() for path in out.glob("*/result.json")}
+    assert 0 < len(finished) < 4
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "4 of 4 done" in done.stderr
+    assert len(list(out.glob("*/result.json"))) == 4
+    assert all(path.read_bytes() == before for path, before in finished.items())
 
 
 def test_ray_data_maps_batches_of_columns(cluster: Any) -> None:
