@@ -118,15 +118,14 @@ def _check_outputs(
     """Check that everything can be written, before anything is read."""
     inputs = [*map(input_path, sources.names)]
     check_target(out, sources.names, overwrite=overwrite)
-    if lost is not None:
-        check_file(lost, inputs, overwrite=overwrite)
-        if lost.resolve() == out.resolve():
-            raise bad_input(lost, "", "is also --out", "give another file for --lost")
     if report is not None:
         check_report(report, inputs, overwrite=overwrite)
-    if cache.resolve() in {path.resolve() for path in (out, lost) if path is not None}:
-        raise bad_input(cache, "", "is also an output", "give another file for --cache")
+    if lost is not None:
+        check_file(lost, inputs, overwrite=overwrite)
     check_file(cache, inputs)
+    written = [path.resolve() for path in (out, lost, cache) if path is not None]
+    if len(set(written)) < len(written):
+        raise bad_input(out, "", "is named twice", "give --out, --lost and --cache a file each")
     with Cache(cache):  # it is a cache, or can become one
         pass
 

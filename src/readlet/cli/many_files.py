@@ -58,7 +58,6 @@ def many_files(
             raise ReadletError(f"{name}: is for a single file; leave it out")
     from readlet.cluster.commands import Files
 
-    kind = kind.removeprefix(".")
     return Files(sources=sources, out=out, data_format=data_format, kind=kind, ray=ray)
 
 

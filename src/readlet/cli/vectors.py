@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
-from rich.table import Table as Grid
 
 from readlet.cli.options import Device, Overwrite
 from readlet.console import console, print_json
@@ -100,14 +99,10 @@ def check(
         return
     _show_tables(checked.source, checked.target)
     _show_pairs(checked.pairs)
-    grid = Grid(box=None)
-    grid.add_column(f"{checked.asked:,} words with a translation")
-    cuts = sorted(checked.precision["csls"])
-    for cut in cuts:
-        grid.add_column(f"P@{cut}", justify="right")
+    console.print(f"{checked.asked:,} words with a translation:")
     for name, found in checked.precision.items():
-        grid.add_row(_NAMES[name], *(f"{found[cut]:.1%}" for cut in cuts))
-    console.print(grid)
+        shares = ", ".join(f"P@{cut} {share:.1%}" for cut, share in found.items())
+        console.print(f"  {_NAMES[name]}: {shares}")
 
 
 @app.command()

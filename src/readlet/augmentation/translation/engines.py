@@ -124,7 +124,7 @@ def _pair_of(name: str) -> LanguagePair:
 def _language_tokens(folder: Path) -> dict[str, str]:
     """The language tokens in the vocabulary of an NLLB model: `es` is `spa_Latn` there."""
     paths = [folder / name for name in ("shared_vocabulary.json", "source_vocabulary.json")]
-    tokens = next((_json(path) for path in paths if path.is_file()), [])
+    tokens: list[str] = next((_json(path) for path in paths if path.is_file()), [])
     found: dict[str, str] = {}
     for token in sorted(token for token in tokens if _LANGUAGE.fullmatch(str(token))):
         found.setdefault(short_code(token), token)
