@@ -225,22 +225,20 @@ def test_a_killed_worker_resumes_its_run(
 
 
 def test_a_killed_driver_of_a_grid_is_started_again(
-    tmp_path: Path, table: Path, cluster: Any
+    readlet: Run, forked: Any, tmp_path: Path, table: Path, cluster: Any
 ) -> None:
     """Finished runs are whole, and not trained again."""
     out = tmp_path / "out"
-    command = [sys.executable, "-m", "readlet", "experiment", "run", str(table)]
-    command += ["--out", str(out), "--seeds", "2", "--ray", "auto"]
-    first = subprocess.Popen(command, stderr=subprocess.DEVNULL)
-    wait_until(lambda: first.poll() is not None or any(out.glob("*/result.json")))
-    first.send_signal(signal.SIGKILL)
-    first.wait()
+    words = ["experiment", "run", table, "--out", out, "--seeds", "2", "--ray", "auto"]
+    environment = {name: os.environ[name] for name in ("RAY_ADDRESS", "RAY_AUTH_MODE")}
+    with forked.forked_readlet(*words, environment=environment) as driver:
+        wait_until(lambda: not driver.is_alive() or any(out.glob("*/result.json")))
     finished = {path: path.read_bytes() for path in out.glob("*/result.json")}
     assert 0 < len(finished) < 4
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert "4 of 4 done" in done.stderr
-    assert len(list(out.glob("*/result.json"))) == 4
+    done = readlet(*words)
+    assert done.code == 0, done.err
+    assert "4 of 4 done" in done.err
+    assert len(run_files(out)) == 8
     assert all(path.read_bytes() == before for path, before in finished.items())
 
 
