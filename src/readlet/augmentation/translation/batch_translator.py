@@ -49,7 +49,7 @@ class Cache:
     def __init__(self, path: Path) -> None:
         self.path = path
         with self.faults_reported():
-            self.connection = sqlite3.connect(path, timeout=_SECONDS, isolation_level=None)
+            self.connection = sqlite3.connect(path, timeout=_SECONDS, isolation_level="IMMEDIATE")
             try:
                 self._prepare()
             except BaseException:
@@ -57,7 +57,8 @@ class Cache:
                 raise
 
     def _prepare(self) -> None:
-        with self.transaction():  # another process may be making the tables
+        with self.connection:  # a transaction: another process may be making the tables
+            self.connection.execute("BEGIN IMMEDIATE")
             version = self.connection.execute("PRAGMA user_version").fetchone()[0]
             tables = self.connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]
             if version != _FORMAT and (version or tables):
@@ -76,7 +77,7 @@ class Cache:
     def model(self, engine: str, version: str, pair: LanguagePair) -> int:
         """The number under which translations of this model are stored."""
         names = (engine, version, str(pair))
-        with self.faults_reported(), self.transaction():
+        with self.faults_reported(), self.connection:
             self.connection.execute(
                 "INSERT OR IGNORE INTO models (engine, version, pair) VALUES (?, ?, ?)", names
             )
@@ -113,22 +114,11 @@ class Cache:
             (model, digest_of(sentence), storable(made.text), _bytes(made.links), made.loss)
             for sentence, made in zip(sentences, translations, strict=True)
         ]
-        with self.faults_reported(), self.transaction():
+        with self.faults_reported(), self.connection:
             # Another process may have stored a translation first: that one stays.
             self.connection.executemany(
                 "INSERT OR IGNORE INTO translations VALUES (?, ?, ?, ?, ?)", rows
             )
-
-    @contextmanager
-    def transaction(self) -> Iterator[None]:
-        self.connection.execute("BEGIN IMMEDIATE")
-        try:
-            yield
-        except BaseException:
-            if self.connection.in_transaction:  # a full disk may have ended it
-                self.connection.execute("ROLLBACK")
-            raise
-        self.connection.execute("COMMIT")
 
     @contextmanager
     def faults_reported(self) -> Iterator[None]:
