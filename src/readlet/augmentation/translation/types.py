@@ -69,15 +69,10 @@ class Translation:
 class Translator(Protocol):
     """A translation engine: sentences in, as many translations out, in the same order."""
 
-    @property
-    def name(self) -> str:
-        """The engine: `apertium`, `argos`, `ctranslate2`."""
-        ...
-
-    @property
-    def has_links(self) -> bool:
-        """Whether its translations come with word alignments."""
-        ...
+    name: str
+    """The engine: `apertium`, `argos`, `ctranslate2`."""
+    has_links: bool
+    """Whether its translations come with word alignments."""
 
     def pairs(self) -> Collection[LanguagePair]:
         """The language pairs that it translates directly; `route_to` finds the pivots."""
