@@ -27,8 +27,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from readlet.vectors.alignment import Method, align
-from readlet.vectors.retrieval import CUTS, precisions
+from readlet.vectors.alignment import CUTS, Method, align, precisions
 from readlet.vectors.vector_files import BLOCK, MAX_WORDS, Pairs, Table, find_pairs, read_table
 
 METHODS: tuple[Method, ...] = ("procrustes", "rcsls")

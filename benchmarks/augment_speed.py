@@ -101,7 +101,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("data", help="SQuAD")
     parser.add_argument("--pair", default="en-es")
-    parser.add_argument("--engine", help="apertium, argos, or the path of a model")
+    parser.add_argument("--engine", help="apertium, or the path of a model")
     parser.add_argument("--texts", type=int, default=200, help="to compare")
     parser.add_argument("--contexts", type=int, default=300, help="there and back; 0: all")
     options = parser.parse_args()

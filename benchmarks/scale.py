@@ -4,8 +4,7 @@
 
 Measured here: seconds of one core for a question (`predict` with the bundled reader, `augment` into
 Spanish by Apertium with an empty cache), seconds until Ray has started, seconds for a file without
-work, questions a second with one and two actors of a core each, and the memory in which the ids of
-many files are compared. Then the calculation:
+work, and questions a second with one and two actors of a core each. Then the calculation:
 
     core hours = questions × seconds of a core / 3600 + files × seconds of a file / 3600
     hours      = core hours / (cores × efficiency)
@@ -18,16 +17,13 @@ import argparse
 import os
 import tempfile
 import time
-import tracemalloc
 from collections.abc import Callable, Mapping, Sequence
 from itertools import cycle, islice
 from pathlib import Path
 
-import numpy as np
-
 from readlet.augmentation.config import AugmentationConfig
 from readlet.cluster.actors import LOCAL, by_actors, connected
-from readlet.cluster.commands import Files, augment_files, predict_files, repeated_ids
+from readlet.cluster.commands import Files, augment_files, predict_files
 from readlet.cluster.files import jobs_of
 from readlet.cluster.map_files import map_files
 from readlet.data import read_examples, write_examples
@@ -60,19 +56,6 @@ def nothing() -> Callable[[int], int]:
     return lambda item: item
 
 
-def bytes_of_ids(folder: Path, count: int) -> float:
-    """At most, for each id, while those of ten files are compared."""
-    random, names = np.random.default_rng(0), []
-    for n in range(10):
-        names.append(str(folder / f"{n}.npy"))
-        np.save(names[-1], np.unique(random.integers(2**64, size=count // 10, dtype=np.uint64)))
-    tracemalloc.start()
-    repeated_ids(names)
-    _, most = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    return most / count
-
-
 def calculation(name: str, questions: float, each: float, files: int, of_file: float) -> str:
     core_hours = (questions * each + files * of_file) / 3600
     cells = [f"{cores:,}: {core_hours / cores / EFFICIENCY:,.1f} h" for cores in (64, 1024)]
@@ -85,7 +68,6 @@ def main(words: Sequence[str] | None = None) -> dict[str, float]:
     parser.add_argument("--data", default="bundled:train")
     parser.add_argument("--questions", type=int, default=400)
     parser.add_argument("--files", type=int, default=8)
-    parser.add_argument("--ids", type=int, default=20_000_000)
     parser.add_argument("--no-ray", action="store_true", help="only what one process costs")
     options = parser.parse_args(words)
     found: dict[str, float] = {}
@@ -113,7 +95,6 @@ def main(words: Sequence[str] | None = None) -> dict[str, float]:
         config = AugmentationConfig(to=("es",))
         used = core_seconds(lambda: augment_files(few, config, caches=str(folder / "cache")))
         note("augment, core seconds a question", used / part, "s")
-        note("memory to compare ids", bytes_of_ids(folder, options.ids), "bytes an id")
         if not options.no_ray:
             measure_ray(folder, files, len(examples), note)
     of_file = found.get("a file without work", 0.0)

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from readlet.augmentation.config import AugmentationConfig
-from readlet.augmentation.pipeline import Outputs, Sources, fill, survey, write
-from readlet.augmentation.report import NOT_SAMPLED, OTHER_LANGUAGE, Tally
-from readlet.augmentation.translated_questions import quality_of
+from readlet.augmentation.pipeline import Sources, fill, survey, write
+from readlet.augmentation.report import Tally
+from readlet.augmentation.translated_questions import NOT_SAMPLED, OTHER_LANGUAGE, quality_of
 from readlet.data import read_examples, write_examples
 from readlet.errors import ReadletError
 from readlet.types import Example, Span
@@ -33,7 +33,7 @@ def augmented(tmp_path: Path, word_by_word: Any) -> Augment:
         sources, translations = Sources([str(data)]), word_by_word(odd)
         tally, ids = survey(sources, config)
         fill(sources, config, translations, 1)
-        write(sources, config, translations, tally, ids, Outputs(out=out, lost=lost))
+        write(sources, config, translations, tally, ids, out, lost)
         rows = [json.loads(line) for line in lost.read_text("utf-8").splitlines()]
         return list(read_examples(out)), tally, rows
 

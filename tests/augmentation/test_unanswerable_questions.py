@@ -2,7 +2,7 @@
 
 from collections import Counter
 from dataclasses import replace
-from itertools import islice, pairwise
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -15,12 +15,11 @@ from readlet.augmentation.unanswerable_questions import (
     BEST_FEW,
     NOTHING_LIKE_IT,
     NewQuestions,
-    add_unanswerable,
     grouped_by_paragraph,
     how_many,
     pair_up,
 )
-from readlet.data import read_examples, write_examples
+from readlet.data import read_examples
 from readlet.types import Example, Span
 
 WORDS = "Mill mill's river Ada STRASSE straße 1881 188 oil the in of  \n \u00a0 , . 水".split(" ")
@@ -287,34 +286,3 @@ def test_a_similar_document_that_may_answer_is_not_used() -> None:
     unasked = [Example(str(n), "Why?", text, is_impossible=True) for n, text in enumerate(others)]
     (new,) = pair_up([house, *unasked], 1, 0).added
     assert new.context == "The flat is let."
-
-
-def test_translations_in_one_file(real_data: Path, tmp_path: Path) -> None:
-    sources = {code: real_data / "xquad" / f"xquad.{code}.json.gz" for code in ("en", "de", "ro")}
-    languages = {e.context: code for code, path in sources.items() for e in read_examples(path)}
-    asked = {e.question: code for code, path in sources.items() for e in read_examples(path)}
-    out = tmp_path / "out.json"
-    add_unanswerable([str(path) for path in sources.values()], out, 0.33, 0)
-    new = [e for e in read_examples(out) if e.is_impossible]
-    assert len(new) == len({e.id for e in new})
-    assert all(asked[e.question] == languages[e.context] for e in new)
-
-
-def test_squad_train(real_data: Path, tmp_path: Path) -> None:
-    """The first articles: all of it takes many times as long and shows no more."""
-    source, out = tmp_path / "part.json", tmp_path / "out.json"
-    squad = read_examples(real_data / "squad" / "train-v1.1.json.gz")
-    write_examples(source, islice(squad, 4_000))
-    summary = add_unanswerable([str(source)], out, 0.33, 0)
-    assert summary.added == summary.wanted
-    old = {example.id: example for example in read_examples(source)}
-    written = list(read_examples(out))  # which checks offsets
-    assert len(written) == len({e.id for e in written}) == summary.questions
-    assert share_of(written) == pytest.approx(0.33, abs=1e-4)
-    assert [e for e in written if not e.is_impossible] == list(old.values())
-    paragraphs = {(e.title, e.context) for e in old.values()}
-    for new in (e for e in written if e.is_impossible):
-        before = old[new.id.removesuffix("-elsewhere")]
-        assert new.context != before.context
-        assert (new.title, new.context) in paragraphs
-        assert letters(before.answers[0].text) not in letters(new.context)

@@ -1,4 +1,4 @@
-"""`readlet augment` and `readlet translators`, with real engines; interruption."""
+"""`readlet augment` with real engines; interruption."""
 
 import json
 import re
@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from readlet.augmentation.translation.argos import unpack
 from readlet.augmentation.translation.batch_translator import Cache
 from readlet.bundled import corpus
 from readlet.data import read_examples, write_examples
@@ -176,16 +175,3 @@ def test_killed_and_continued(
     assert {path.name for path in tmp_path.iterdir()} == {
         *("data.jsonl", "out.json", "whole.json", "c.sqlite", "new.sqlite")
     }
-
-
-def test_the_engines_of_this_machine(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    argos_package: Callable[[str, str], Path],
-    readlet: Callable[..., Any],
-) -> None:
-    monkeypatch.setenv("ARGOS_PACKAGES_DIR", str(tmp_path / "packages"))
-    monkeypatch.setenv("APERTIUM_DATADIR", str(tmp_path / "apertium"))
-    assert "no translation engine is installed" in readlet("translators", "list").out
-    unpack(argos_package("en", "es"), tmp_path / "packages" / "en_es")
-    assert readlet("translators", "list").out.startswith("argos      en-es    1.9 ")

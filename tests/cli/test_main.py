@@ -59,7 +59,7 @@ def test_version_and_help(readlet: Run) -> None:
         assert readlet(*words, "--help").code == 0
 
 
-@pytest.mark.parametrize("words", [[], ["data"], ["translators"]])
+@pytest.mark.parametrize("words", [[], ["data"]])
 def test_without_a_subcommand_the_help_is_shown(readlet: Run, words: list[str]) -> None:
     done = readlet(*words)
     assert done.code == 2

@@ -5,13 +5,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from readlet.cluster.actors import Share, share_of
 from readlet.cluster.files import Job, jobs_of, names_many
 from readlet.cluster.map_files import map_files
-from readlet.data import read_examples, write_examples
+from readlet.data import write_examples
 from readlet.errors import BusyError, InputError
 from readlet.types import Example, Span
 
@@ -49,20 +48,12 @@ def test_a_second_call_does_what_is_missing(tmp_path: Path, jobs: Jobs, upper: A
 
 
 def test_outputs_of_other_settings_are_not_mixed(tmp_path: Path, jobs: Jobs, upper: Any) -> None:
-    map_files(upper(tmp_path / "log"), jobs(1), settings=SETTINGS)
+    run = lambda jobs, task: map_files(upper(tmp_path / "log"), jobs, settings={"task": task})  # noqa: E731
+    assert len(run(jobs(1, damaged=0), "upper").failed) == 1
+    assert not run(jobs(1), "lower").failed  # there is no output yet
     with pytest.raises(InputError) as error:
-        map_files(upper(tmp_path / "log"), jobs(1), settings={"task": "lower"})
+        run(jobs(1), "upper")
     assert error.value.source == str(tmp_path / "out")
-
-
-def test_settings_may_change_while_there_is_no_output(
-    tmp_path: Path, jobs: Jobs, upper: Any
-) -> None:
-    failed = map_files(upper(tmp_path / "log"), jobs(1, damaged=0), settings=SETTINGS).failed
-    assert len(failed) == 1
-    other = {"task": "lower"}
-    assert not map_files(upper(tmp_path / "log"), jobs(1), settings=other).failed
-    assert map_files(upper(tmp_path / "log"), jobs(1), settings=other).skipped == 1
 
 
 def test_warnings_are_counted_over_all_files(tmp_path: Path, jobs: Jobs) -> None:
@@ -189,47 +180,19 @@ def test_outputs_in_parquet_have_all_fields(
     assert rows == [json.loads(line) for line in lines]
 
 
-def test_a_file_is_no_place_for_many_outputs(
-    readlet: Run, tmp_path: Path, question_files: Path
-) -> None:
-    out = tmp_path / "out.jsonl"
-    for words in ((question_files,), (question_files / "0.jsonl", "--ray", "local")):
-        done = readlet("predict", "baseline", *words, "--out", out)
-        assert done.code == 2
-        assert str(out) in done.err
-    assert not out.exists()
-
-
-def test_options_of_a_single_file_are_refused(
-    readlet: Run, tmp_path: Path, question_files: Path
-) -> None:
-    words = ("--out", tmp_path / "out", "--na-probs", tmp_path / "na.json")
-    done = readlet("predict", "baseline", question_files, *words)
-    assert done.code == 2
-    assert "--na-probs" in done.err
-    assert not (tmp_path / "out").exists()
-
-
 def test_object_stores_are_read_and_written(
     readlet: Run, tmp_path: Path, question_files: Path
 ) -> None:
     fsspec = pytest.importorskip("fsspec", reason="needs the extra `cluster`")
     memory = fsspec.filesystem("memory")
     memory.put(str(question_files), "/store/in", recursive=True)
-    words = ("memory://store/in/*.jsonl", "--out", "memory://store/out")
+    words = ("memory://store/in", "--out", "memory://store/out")
     done = readlet("predict", "baseline", *words)
     assert done.code == 2
     assert "memory://store/in/damaged.jsonl" in done.err.replace(":///", "://")
     readlet("predict", "baseline", question_files, "--out", tmp_path / "out")
     stored = {f"{n}.jsonl": memory.cat_file(f"/store/out/{n}.jsonl") for n in range(3)}
     assert stored == contents(tmp_path / "out")
-
-
-def test_folders_of_file_systems_are_listed(tmp_path: Path, jobs: Jobs) -> None:
-    pytest.importorskip("fsspec", reason="needs the extra `cluster`")
-    jobs(2)
-    found = jobs_of([f"file://{tmp_path}/in"], str(tmp_path / "out"), ".csv")
-    assert [job.source for job in found] == [f"file://{tmp_path}/in/0{n}.csv" for n in range(2)]
 
 
 class Bucket:
@@ -274,26 +237,31 @@ def test_no_bucket_is_made_and_copies_of_a_killed_call_are_removed(
     assert "\n" not in str(error.value)
 
 
-def test_faults_name_what_the_user_gave(readlet: Run, tmp_path: Path, question_files: Path) -> None:
-    pytest.importorskip("fsspec", reason="needs the extra `cluster`")
-    out = tmp_path / "out"
-    for words, named in (
-        (("memory://none",), "memory://none: "),
-        ((tmp_path / "nothing",), f"{tmp_path}/nothing: "),
-        ((question_files, "--format", "xml"), "--format xml: "),
-    ):
-        done = readlet("predict", "baseline", *words, "--out", out)
-        assert done.code == 2
-        assert done.err.startswith(f"readlet: {named}")
-    assert not out.exists()
-
-
-def test_a_format_may_begin_with_a_point(
-    readlet: Run, tmp_path: Path, question_files: Path
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        (("memory://none", "--out", "OUT"), "memory://none: "),
+        (("nothing", "--out", "OUT"), "nothing: "),
+        (("questions", "--out", "OUT", "--format", "xml"), "--format xml: "),
+        (("questions", "--out", "OUT.jsonl"), "--out OUT.jsonl: "),
+        (("questions/0.jsonl", "--out", "OUT.jsonl", "--ray", "local"), "--out OUT.jsonl: "),
+        (("questions", "--out", "OUT", "--na-probs", "OUT.json"), "--na-probs: "),
+    ],
+)
+def test_faults_name_what_the_user_gave(
+    readlet: Run,
+    tmp_path: Path,
+    question_files: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    words: tuple[str, ...],
+    named: str,
 ) -> None:
-    words = (question_files / "[01].jsonl", "--format", ".csv")
-    assert readlet("predict", "baseline", *words, "--out", tmp_path / "out").code == 0
-    assert sorted(contents(tmp_path / "out")) == ["0.csv", "1.csv"]
+    pytest.importorskip("fsspec", reason="needs the extra `cluster`")
+    monkeypatch.chdir(tmp_path)
+    done = readlet("predict", "baseline", *words)
+    assert done.code == 2
+    assert done.err.startswith(f"readlet: {named}")
+    assert [path.name for path in tmp_path.iterdir()] == ["questions"]
 
 
 def test_classify_of_many_files(readlet: Run, tmp_path: Path, random_classifier: Path) -> None:
@@ -315,25 +283,18 @@ def write_wall(path: Path, *ids: str) -> None:
     write_examples(path, [Example(i, f"When, {path.stem}?", context, answer) for i in ids])
 
 
-def test_augment_of_many_files_keeps_new_ids_unique(
+def test_augment_of_many_files_is_that_of_each(
     readlet: Run, tmp_path: Path, argos_package: Callable[[str, str], Path]
 ) -> None:
     pytest.importorskip("ctranslate2", reason="needs the extra `translate`")
     (tmp_path / "in").mkdir()
     for name in ("a", "b"):
         write_wall(tmp_path / "in" / f"{name}.jsonl", f"{name}1", f"{name}2")
-    words = ("augment", tmp_path / "in", "--to", "es", "--keep", "all")
-    words += ("--engine", argos_package("en", "es"), "--out", tmp_path / "out")
-    done = readlet(*words)
+    words = ("--to", "es", "--keep", "all", "--engine", argos_package("en", "es"))
+    done = readlet("augment", tmp_path / "in", *words, "--out", tmp_path / "out")
     assert (done.code, done.err) == (0, "")
-    made = [e.id for n in "ab" for e in read_examples(tmp_path / "out" / f"{n}.jsonl")]
-    assert sorted(made) == ["a1", "a1-es", "a2", "a2-es", "b1", "b1-es", "b2", "b2-es"]
-    # An old id that is the new one of another file.
-    write_wall(tmp_path / "in" / "c.jsonl", "a1-es")
-    done = readlet(*words)
-    assert done.code == 2
-    assert "a.jsonl" in done.err
-    assert "c.jsonl" in done.err
-    assert "'a1-es'" in done.err
-    assert not (tmp_path / "out" / "c.jsonl").exists()
-    assert len(np.load(tmp_path / "out" / ".readlet-ids" / "a.npy")) == 4
+    for name in ("a", "b"):
+        one = tmp_path / "one" / f"{name}.jsonl"
+        one.parent.mkdir(exist_ok=True)
+        assert readlet("augment", tmp_path / "in" / one.name, *words, "--out", one).code == 0
+    assert contents(tmp_path / "out") == contents(tmp_path / "one")

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -13,11 +12,13 @@ from typing import Any
 
 import pytest
 
+from readlet.cluster import run_grid
 from readlet.cluster.actors import connected
 from readlet.cluster.columns import AnswerColumns
 from readlet.cluster.files import Job
 from readlet.cluster.map_files import Summary, map_files
 from readlet.errors import ReadletError
+from readlet.storage.files import cache_folder
 
 ray = pytest.importorskip("ray", reason="needs the extra `cluster`")
 
@@ -39,8 +40,9 @@ def cluster() -> Iterator[Any]:
             initialize_head=True, head_node_args={**ONE_CORE, "include_dashboard": False}
         )
         try:
+            patch.setenv("RAY_ADDRESS", head.address)
             # Connected before there is a second node, so that the tests are on the first.
-            with connected(head.address):
+            with connected("auto"):
                 head.second = head.add_node(**ONE_CORE)
                 head.wait_for_nodes()
                 yield head
@@ -62,56 +64,26 @@ def wait_until(condition: Callable[[], bool]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("address", "fault"),
+    ("where", "fault"),
     [
         ("auto", ConnectionError("Could not find any running Ray instance.\nStart one.")),
         ("local", OSError(28, "No space left on device")),
-        ("local", RuntimeError()),
-        ("auto", ray.exceptions.RaySystemError("no\nstart")),
+        ("nowhere", AssertionError("is not asked")),
     ],
 )
 def test_ray_that_does_not_start_is_one_line(
-    monkeypatch: pytest.MonkeyPatch, address: str, fault: Exception
+    monkeypatch: pytest.MonkeyPatch, where: str, fault: Exception
 ) -> None:
     def init(**options: Any) -> None:
         raise fault
 
     monkeypatch.setattr(ray, "is_initialized", lambda: False)
     monkeypatch.setattr(ray, "init", init)
-    with pytest.raises(ReadletError) as error, connected(address):
+    with pytest.raises(ReadletError) as error, connected(where):
         pass
     assert "\n" not in str(error.value)
-    assert f"--ray {address}: " in str(error.value)
-
-
-@pytest.mark.parametrize("address", ["127.0.0.1:1", "ray://127.0.0.1:1", "nowhere", ":70000"])
-def test_ray_is_not_asked_where_nobody_answers(
-    monkeypatch: pytest.MonkeyPatch, address: str
-) -> None:
-    monkeypatch.setattr(ray, "is_initialized", lambda: False)
-    monkeypatch.setattr(ray, "init", lambda **_: pytest.fail("was asked"))
-    with pytest.raises(ReadletError, match=f"--ray {address}: "), connected(address):
-        pass
-
-
-@pytest.mark.parametrize(("mode", "expected"), [("", "token"), ("disabled", "disabled")])
-def test_a_stored_token_is_used(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, mode: str, expected: str
-) -> None:
-    monkeypatch.setenv("RAY_AUTH_MODE", mode)
-    if not mode:
-        monkeypatch.delenv("RAY_AUTH_MODE")
-    (tmp_path / "token").write_text("secret")
-    monkeypatch.setenv("RAY_AUTH_TOKEN_PATH", str(tmp_path / "token"))
-    monkeypatch.setattr(ray, "is_initialized", lambda: False)
-    modes: list[str | None] = []
-    monkeypatch.setattr(ray, "init", lambda **_: modes.append(os.environ.get("RAY_AUTH_MODE")))
-    monkeypatch.setattr(ray, "shutdown", lambda: None)
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        context = connected(f"127.0.0.1:{server.getsockname()[1]}")
-        with context:
-            pass
-    assert modes == [expected]
+    assert f"--ray {where}: " in str(error.value)
+    assert "is not asked" not in str(error.value)
 
 
 def test_workers_import_nothing_from_the_current_folder(
@@ -174,7 +146,7 @@ from conftest import make_upper
 from readlet.cluster.files import jobs_of
 from readlet.cluster.map_files import map_files
 jobs = jobs_of([{source!r}], {target!r}, ".jsonl")
-map_files(make_upper(Path({log!r}), 0.3), jobs, settings={{}}, ray={address!r})
+map_files(make_upper(Path({log!r}), 0.3), jobs, settings={{}}, ray="auto")
 """
 
 
@@ -186,7 +158,6 @@ def test_a_killed_driver_is_started_again(tmp_path: Path, jobs: Jobs, cluster: A
         source=str(tmp_path / "in"),
         target=str(out),
         log=str(log),
-        address=cluster.address,
     )
     first = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL)
     wait_until(lambda: first.poll() is not None or (out.exists() and len(contents(out)) > 1))
@@ -198,23 +169,77 @@ def test_a_killed_driver_is_started_again(tmp_path: Path, jobs: Jobs, cluster: A
     assert len(begun(log)) <= 10  # the two in work were begun again
 
 
-def test_runs_of_a_grid_come_back_whole(
-    readlet: Run, tmp_path: Path, small_table: str, cluster: Any
-) -> None:
-    text = small_table.replace("seeds = 2", "seeds = 1").replace("epochs = 2", "epochs = 1")
+@pytest.fixture
+def table(tmp_path: Path, small_table: str) -> Path:
+    """Two rows with one seed, and three short epochs."""
+    text = small_table.replace("seeds = 2", "seeds = 1").replace("epochs = 2", "epochs = 3")
     text = text.replace("batch_size = 64", "batch_size = 16\ndata.share = 0.25")
-    table = tmp_path / "quick.toml"
-    table.write_text(text.replace('"no match" = { model.match_features = false }', ""))
-    done = readlet("experiment", "run", table, "--out", tmp_path / "a", "--ray", "auto")
+    path = tmp_path / "quick.toml"
+    path.write_text(text.replace('"no match" = { model.match_features = false }', ""))
+    return path
+
+
+def run_files(out: Path) -> dict[str, bytes]:
+    """What the finished runs of a folder have in common with those of any other machine."""
+    return {
+        f"{result.parent.name}/{name}": (result.parent / name).read_bytes()
+        for result in out.glob("*/result.json")
+        for name in ("scores.safetensors", "answers.json.gz")
+    }
+
+
+def test_a_killed_worker_resumes_its_run(
+    readlet: Run, tmp_path: Path, table: Path, cluster: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is killed as soon as there is a checkpoint; the run is the same to the byte."""
+    marker = tmp_path / "killed"
+    make = run_grid._runner
+
+    def killing(current: str, keep_readers: bool) -> Any:
+        work = make(current, keep_readers)
+
+        def once(run: Any) -> Any:
+            def kill() -> None:
+                folder = cache_folder() / "runs" / run.key
+                while not any(folder.glob("work/**/*.safetensors")):
+                    time.sleep(0.01)
+                if not marker.exists():
+                    marker.write_text(run.key)
+                    os.kill(os.getpid(), signal.SIGKILL)
+
+            Thread(target=kill, daemon=True).start()
+            return work(run)
+
+        return once
+
+    monkeypatch.setattr(run_grid, "_runner", killing)
+    words = ("experiment", "run", table, "--out")
+    done = readlet(*words, tmp_path / "a", "--ray", "auto")
     assert done.code == 0, done.err
     assert "2 of 2 done" in done.err
-    one = ("experiment", "run", table, "--only", "baseline", "--out", tmp_path / "b")
-    assert readlet(*one).code == 0
-    (alone,) = [path for path in (tmp_path / "b").iterdir() if (path / "result.json").exists()]
-    for name in ("scores.safetensors", "answers.json.gz"):
-        assert (tmp_path / "a" / alone.name / name).read_bytes() == (alone / name).read_bytes()
-    again = readlet("experiment", "run", table, "--out", tmp_path / "a", "--ray", "auto")
+    assert marker.exists()
+    assert readlet(*words, tmp_path / "b").code == 0
+    assert run_files(tmp_path / "a") == run_files(tmp_path / "b")
+    again = readlet(*words, tmp_path / "a", "--ray", "auto")
     assert "2 of 2 done" in again.err
+
+
+def test_a_killed_driver_of_a_grid_is_started_again(
+    readlet: Run, forked: Any, tmp_path: Path, table: Path, cluster: Any
+) -> None:
+    """Finished runs are whole, and not trained again."""
+    out = tmp_path / "out"
+    words = ["experiment", "run", table, "--out", out, "--seeds", "2", "--ray", "auto"]
+    environment = {name: os.environ[name] for name in ("RAY_ADDRESS", "RAY_AUTH_MODE")}
+    with forked.forked_readlet(*words, environment=environment) as driver:
+        wait_until(lambda: not driver.is_alive() or any(out.glob("*/result.json")))
+    finished = {path: path.read_bytes() for path in out.glob("*/result.json")}
+    assert 0 < len(finished) < 4
+    done = readlet(*words)
+    assert done.code == 0, done.err
+    assert "4 of 4 done" in done.err
+    assert len(run_files(out)) == 8
+    assert all(path.read_bytes() == before for path, before in finished.items())
 
 
 def test_ray_data_maps_batches_of_columns(cluster: Any) -> None:

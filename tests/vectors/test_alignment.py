@@ -8,8 +8,7 @@ from scipy.stats import ortho_group
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from readlet.vectors.alignment import distance_from_orthogonal, procrustes, rcsls, rcsls_loss
-from readlet.vectors.retrieval import precisions
+from readlet.vectors.alignment import precisions, procrustes, rcsls, rcsls_loss
 
 
 def test_a_known_rotation_is_found_in_spite_of_noise() -> None:
@@ -33,7 +32,6 @@ def test_widths_may_differ(width: int, new: int) -> None:
     x, y = torch.randn(80, width), torch.randn(80, new)
     found = procrustes(x, y)
     assert found.shape == (new, width)
-    assert distance_from_orthogonal(found) < 1e-6
     wide = max(width, new)
     padded = [np.pad(v.double().numpy(), ((0, 0), (0, wide - v.shape[1]))) for v in (x, y)]
     expected, _ = orthogonal_procrustes(*padded)

@@ -5,14 +5,14 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from readlet.vectors import retrieval
-from readlet.vectors.retrieval import csls, nearest
+from readlet.vectors import alignment
+from readlet.vectors.alignment import csls, nearest
 
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retrieval, "_QUERIES", 7)
-    monkeypatch.setattr(retrieval, "_ROWS", 23)
+    monkeypatch.setattr(alignment, "_QUERIES", 7)
+    monkeypatch.setattr(alignment, "_ROWS", 23)
 
 
 def crowded(rows: int, width: int) -> Tensor:

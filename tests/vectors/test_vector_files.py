@@ -11,8 +11,7 @@ from torch.nn.functional import normalize
 
 from readlet.errors import ReadletError
 from readlet.text.vectors import read_multilingual, read_vectors, write_vectors
-from readlet.vectors.alignment import align_files
-from readlet.vectors.retrieval import check_files
+from readlet.vectors.alignment import align_files, check_files
 from readlet.vectors.vector_files import (
     find_pairs,
     merge_files,
@@ -91,11 +90,9 @@ def test_an_alignment_finds_unseen_translations(
     checked = check_files(out, target, unseen)
     assert checked.asked == 30
     if method == "procrustes":
-        assert made.distance_from_orthogonal < 1e-5
         expected = {"nearest": {1: 1.0, 5: 1.0}, "csls": {1: 1.0, 5: 1.0}}
         assert checked.precision == expected
     else:
-        assert made.distance_from_orthogonal > 0.01
         assert checked.precision["csls"][1] > 0.9
 
 

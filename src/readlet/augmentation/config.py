@@ -80,8 +80,13 @@ class AugmentationConfig:
         return self.source if self.back or "context" not in self.fields else language
 
     def question_language(self, language: str) -> str:
-        """The language that the text of a new question is in."""
-        return self.source if self.back or "question" not in self.fields else language
+        """The language that the text of a new question is in; empty if it is that of its context.
+
+        Back-translated texts are in the language of the data again.
+        """
+        if self.back or len(self.fields) > 1:
+            return ""
+        return language if "question" in self.fields else self.source
 
 
 def _check_choices(what: str, given: tuple[str, ...], known: tuple[str, ...]) -> None:

@@ -14,31 +14,16 @@ from functools import partial
 from pathlib import Path
 
 from readlet.augmentation.config import AugmentationConfig
-from readlet.augmentation.report import (
-    NOT_SAMPLED,
-    OTHER_LANGUAGE,
-    Samples,
-    Tally,
-    check_report,
-    write_report,
-)
+from readlet.augmentation.report import Samples, Tally, check_report, write_report
 from readlet.augmentation.translated_questions import (
     Translated,
-    is_chosen,
-    is_in_source_language,
     texts_to_translate,
     translated,
+    why_left,
 )
 from readlet.augmentation.translation.batch_translator import BatchTranslator, Cache
 from readlet.augmentation.translation.engines import translator_for
-from readlet.augmentation.translation.sentences import split_sentences
-from readlet.augmentation.translation.types import (
-    LanguagePair,
-    Route,
-    TranslatedText,
-    Translator,
-    route_to,
-)
+from readlet.augmentation.translation.types import Route, TranslatedText, route_to
 from readlet.console import track
 from readlet.data import read_examples, write_examples
 from readlet.data.columns import PLAIN, DataFormat
@@ -51,9 +36,6 @@ from readlet.types import Example
 
 # Characters: a longer article is several blocks, so that memory stays bounded.
 _MAX_BLOCK = 1 << 18
-
-Choose = Callable[[LanguagePair], Translator]
-"""The engine for a pair; an error if there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,23 +53,6 @@ class Sources:
         return ", ".join(self.names)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outputs:
-    """The files to write."""
-
-    out: Path
-    lost: Path | None = None
-    report: Path | None = None
-    overwrite: bool = False
-
-
-def default_cache() -> Path:
-    """Where translations are stored if the user does not say."""
-    folder = cache_folder()
-    make_folder(folder)
-    return folder / "translations.sqlite"
-
-
 def augment_files(
     files: Sequence[str],
     out: str | Path,
@@ -99,72 +64,68 @@ def augment_files(
     report: Path | None = None,
     overwrite: bool = False,
     data_format: DataFormat = PLAIN,
+    command: str = "",
 ) -> Tally:
     """Write the questions of some files, and translated ones with relocated answers.
 
-    `engine` is as `readlet augment --engine`. If the work is interrupted, the same call continues.
+    `engine` is as `readlet augment --engine`. Translations are stored in the cache as they are
+    made: if the work is interrupted, the same call continues. `command` is shown in the report.
 
     >>> from readlet import AugmentationConfig
     >>> spanish = AugmentationConfig(to=("es",))
     >>> augment_files(["train.json"], "more.json", spanish)  # doctest: +SKIP
     """
-    outputs = Outputs(out=Path(out), lost=lost, report=report, overwrite=overwrite)
-    choose = cached(partial(translator_for, engine=engine))  # models are loaded once
-    return augment(Sources(files, data_format), config, outputs, choose, cache or default_cache())
-
-
-def augment(
-    sources: Sources,
-    config: AugmentationConfig,
-    outputs: Outputs,
-    choose: Choose,
-    cache: Path,
-    *,
-    command: str = "",
-) -> Tally:
-    """Write the questions of all sources and new ones.
-
-    Translations are stored in `cache` as they are made: if the work is interrupted, the same call
-    continues.
-    """
-    check_outputs(sources, outputs, cache)
-    used = engines(config, choose)
+    sources, out, cache = Sources(files, data_format), Path(out), cache or _default_cache()
+    _check_outputs(sources, out, lost, report, cache, overwrite=overwrite)
+    used = engines(config, engine)
     tally, ids = survey(sources, config)
     tally.engines.update(used)
-    samples = None if outputs.report is None else Samples(config.seed)
+    samples = None if report is None else Samples(config.seed)
     with Cache(cache) as stored:
-        pool = BatchTranslator(stored, choose)
-        fill(sources, config, pool, tally.questions)
-        write(sources, config, pool, tally, ids, outputs, samples)
-    if outputs.report is not None and samples is not None:
-        write_report(outputs.report, tally, samples, command)
+        translations = BatchTranslator(stored, partial(translator_for, engine=engine))
+        fill(sources, config, translations, tally.questions)
+        write(sources, config, translations, tally, ids, out, lost, samples)
+    if report is not None and samples is not None:
+        write_report(report, tally, samples, command)
     return tally
 
 
-def engines(config: AugmentationConfig, choose: Choose) -> dict[str, str]:
+def _default_cache() -> Path:
+    folder = cache_folder()
+    make_folder(folder)
+    return folder / "translations.sqlite"
+
+
+def engines(config: AugmentationConfig, engine: str | None) -> dict[str, str]:
     """Engine and model of each pair of the routes, pivots included; an error if there is none."""
     found = {}
     for pair in dict.fromkeys(pair for language in config.to for pair in config.route(language)):
-        engine = choose(pair)
-        for leg in route_to(pair, engine.pairs()) or ():
-            found[str(leg)] = f"{engine.name} {engine.version(leg)}"
+        chosen = translator_for(pair, engine)
+        for leg in route_to(pair, chosen.pairs()) or ():
+            found[str(leg)] = f"{chosen.name} {chosen.version(leg)}"
     return found
 
 
-def check_outputs(sources: Sources, outputs: Outputs, cache: Path) -> None:
+def _check_outputs(
+    sources: Sources,
+    out: Path,
+    lost: Path | None,
+    report: Path | None,
+    cache: Path,
+    *,
+    overwrite: bool,
+) -> None:
     """Check that everything can be written, before anything is read."""
     inputs = [*map(input_path, sources.names)]
-    check_target(outputs.out, sources.names, overwrite=outputs.overwrite)
-    if outputs.lost is not None:
-        check_file(outputs.lost, inputs, overwrite=outputs.overwrite)
-        if outputs.lost.resolve() == outputs.out.resolve():
-            raise bad_input(outputs.lost, "", "is also --out", "give another file for --lost")
-    if outputs.report is not None:
-        check_report(outputs.report, inputs, overwrite=outputs.overwrite)
-    written = {path.resolve() for path in (outputs.out, outputs.lost) if path is not None}
-    if cache.resolve() in written:
-        raise bad_input(cache, "", "is also an output", "give another file for --cache")
+    check_target(out, sources.names, overwrite=overwrite)
+    if report is not None:
+        check_report(report, inputs, overwrite=overwrite)
+    if lost is not None:
+        check_file(lost, inputs, overwrite=overwrite)
     check_file(cache, inputs)
+    written = [path.resolve() for path in (out, lost, cache) if path is not None]
+    if len(set(written)) < len(written):
+        raise bad_input(out, "", "is named twice", "give --out, --lost and --cache a file each")
     with Cache(cache):  # it is a cache, or can become one
         pass
 
@@ -194,7 +155,7 @@ def fill(
         chosen = (example for example in old if not why_left(example, config))
         route = config.route(language)
         has_links = translations.has_links(route)
-        texts = texts_to_translate(chosen, config, split_sentences, has_links=has_links)
+        texts = texts_to_translate(chosen, config, has_links=has_links)
         translations.fill(texts, route)
 
 
@@ -204,11 +165,12 @@ def write(
     translations: BatchTranslator,
     tally: Tally,
     ids: StreamedIds,
-    outputs: Outputs,
+    out: Path,
+    lost: Path | None = None,
     samples: Samples | None = None,
 ) -> None:
     """Write the old and the new questions, article by article."""
-    with atomic_text(outputs.lost) if outputs.lost is not None else nullcontext() as listed:
+    with atomic_text(lost) if lost is not None else nullcontext() as listed:
 
         def questions() -> Iterator[Example]:
             for block in blocks(track(sources.read(), tally.questions, "finding answers")):
@@ -230,7 +192,7 @@ def write(
                 fault = "no new question is left"
                 raise bad_input(str(sources), "", fault, "keep more with --keep all")
 
-        write_examples(outputs.out, questions())
+        write_examples(out, questions())
 
 
 def made(
@@ -245,13 +207,6 @@ def made(
         for example in block:
             if not why_left(example, config):
                 yield translated(example, config, language, translate)
-
-
-def why_left(example: Example, config: AugmentationConfig) -> str:
-    """Why a question is not translated; empty if it is."""
-    if not is_in_source_language(example, config):
-        return OTHER_LANGUAGE
-    return "" if is_chosen(example, config) else NOT_SAMPLED
 
 
 def blocks(examples: Iterable[Example]) -> Iterator[list[Example]]:

@@ -15,9 +15,6 @@ from readlet.storage.files import write_text
 from readlet.storage.overwrite import check_file, check_folder, make_folder
 from readlet.types import Span
 
-OTHER_LANGUAGE = "in another language"
-NOT_SAMPLED = "not in the sample"
-
 
 @dataclass(slots=True)
 class LanguageTally:

@@ -1,21 +1,22 @@
 """A translated or back-translated question, with its answers relocated."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from readlet.augmentation.config import AugmentationConfig, draw
 from readlet.augmentation.relocation.cascade import Relocated, relocate
 from readlet.augmentation.relocation.probe_texts import probe_texts
+from readlet.augmentation.translation.sentences import split_sentences
 from readlet.augmentation.translation.types import Range, TranslatedText
 from readlet.text.words import words
 from readlet.types import Example
 
-Split = Callable[[str], Sequence[Range]]
-"""The sentences of a text."""
 Translate = Callable[[str], TranslatedText]
 """The translation of a text along the route of a config."""
 
+OTHER_LANGUAGE = "in another language"
+NOT_SAMPLED = "not in the sample"
 COPY = "the translation equals the source"
 GARBLED = "question: too different after back-translation"
 
@@ -54,34 +55,35 @@ def _trigrams(text: str) -> Iterator[str]:
     return (padded[at : at + 3] for at in range(len(padded) - 2))
 
 
-def is_chosen(example: Example, config: AugmentationConfig) -> bool:
-    """Whether a question is in the share that is translated; in any order, on any machine."""
-    if config.share == 1:
-        return True
-    number = int.from_bytes(draw(example, config.seed, "translation")[:8])
-    return number < config.share * _ALL_DIGESTS
+def why_left(example: Example, config: AugmentationConfig) -> str:
+    """Why a question is not translated; empty if it is. It depends on neither order nor machine.
 
-
-def is_in_source_language(example: Example, config: AugmentationConfig) -> bool:
-    """Data without languages is assumed to be in the language of the config."""
-    return example.language in ("", config.source)
+    Data without languages is assumed to be in the language of the config.
+    """
+    if example.language not in ("", config.source):
+        return OTHER_LANGUAGE
+    if config.share < 1:
+        number = int.from_bytes(draw(example, config.seed, "translation")[:8])
+        if number >= config.share * _ALL_DIGESTS:
+            return NOT_SAMPLED
+    return ""
 
 
 def texts_to_translate(
-    examples: Iterable[Example], config: AugmentationConfig, split: Split, *, has_links: bool
+    examples: Iterable[Example], config: AugmentationConfig, *, has_links: bool
 ) -> Iterator[str]:
     """All texts whose translations `translated` will ask for; some are repeated.
 
     `has_links`: the translations come with word alignments.
     """
     context: str | None = None
-    sentences: Sequence[Range] = ()
+    sentences: list[Range] = []
     for example in examples:
         if "question" in config.fields:
             yield example.question
         if "context" in config.fields:
             if example.context != context:
-                context, sentences = example.context, split(example.context)
+                context, sentences = example.context, split_sentences(example.context)
                 yield context
             yield from probe_texts(example, sentences, config.keep, has_links=has_links)
 
@@ -118,29 +120,15 @@ def translated(
         losses.append(str(relocated.lost[0].reason))
     if losses:
         return Translated(example, language, context, None, relocated, losses[0], quality)
-    new = new_question(example, question, context, relocated, config, language)
-    return Translated(example, language, context, new, relocated, quality=quality)
-
-
-def new_question(
-    source: Example,
-    question: str,
-    context: str,
-    relocated: Relocated | None,
-    config: AugmentationConfig,
-    to: str,
-) -> Example:
-    """The question with its translated texts, and with its answers if they were relocated."""
-    language, asked = config.language(to), config.question_language(to)
     new = replace(
-        source,
+        example,
         question=question,
         context=context,
-        language=language,
-        question_language="" if asked == language else asked,
-        # Plausible answers of unanswerable questions are not relocated: training does not use them.
-        plausible_answers=() if relocated is not None else source.plausible_answers,
+        language=config.language(language),
+        question_language=config.question_language(language),
     )
-    if relocated is None:
-        return new
-    return replace(new, answers=tuple(located.span for located in relocated.answers))
+    if relocated is not None:
+        # Plausible answers of unanswerable questions are not relocated: training does not use them.
+        answers = tuple(located.span for located in relocated.answers)
+        new = replace(new, answers=answers, plausible_answers=())
+    return Translated(example, language, context, new, relocated, quality=quality)

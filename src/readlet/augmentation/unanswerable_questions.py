@@ -8,7 +8,7 @@ or have no such paragraph, it is paired with one of the contexts that share most
 import random
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import groupby, islice
 from pathlib import Path
 from typing import Any
@@ -258,14 +258,7 @@ class Summary:
         return self.impossible / self.questions
 
     def as_json(self) -> dict[str, Any]:
-        return {
-            "questions": self.questions,
-            "impossible": self.impossible,
-            "share": self.share,
-            "added": self.added,
-            "wanted": self.wanted,
-            "left": dict(self.left),
-        }
+        return {**asdict(self), "share": self.share}
 
 
 def add_unanswerable(

@@ -44,7 +44,6 @@ _MODULES = {
     "slim": "slim",
     "export": "export",
     "push": "push",
-    "translators": "augment",
     "vectors": "vectors",
 }
 

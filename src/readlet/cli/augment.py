@@ -1,12 +1,7 @@
-"""`readlet augment`: more training data by translation, with relocated answers.
-
-`readlet translators`: the translation engines of this machine.
-"""
+"""`readlet augment`: more training data by translation, with relocated answers."""
 
 import shlex
 import sys
-from functools import cache as cached
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,9 +10,7 @@ import typer
 from readlet.cli.data import OUTPUT
 from readlet.cli.many_files import Format, Ray, many_files, show_summary
 from readlet.cli.options import ColumnPairs, Encoding, Overwrite
-from readlet.console import console, print_json
-
-translators = typer.Typer(help="List translation engines.", no_args_is_help=True)
+from readlet.console import print_json
 
 
 def augment(
@@ -89,9 +82,9 @@ def augment(
         str | None,
         typer.Option(
             metavar="ENGINE",
-            help="apertium, argos, an Argos package, or the folder or hub name of a CTranslate2 "
+            help="apertium, an Argos package, or the folder or hub name of a CTranslate2 "
             "model; several with commas, one for each direction.",
-            show_default="the first that has the languages",
+            show_default="apertium",
         ),
     ] = None,
     cache: Annotated[
@@ -124,9 +117,7 @@ def augment(
     """
     from readlet.augmentation.config import AugmentationConfig
     from readlet.augmentation.config import preset as preset_fields
-    from readlet.augmentation.pipeline import Outputs, Sources, default_cache
-    from readlet.augmentation.pipeline import augment as augment_files
-    from readlet.augmentation.translation.engines import translator_for
+    from readlet.augmentation.pipeline import augment_files
     from readlet.cli.data import show_tally
     from readlet.data.columns import DataFormat
     from readlet.errors import ReadletError
@@ -149,45 +140,19 @@ def augment(
         new = f"{found.counts['questions']:,} questions, {found.counts['new']:,} of them new"
         show_summary(found, out, f"{new}, {found.counts['lost']:,} lost")
         return
-    sources = Sources(files, data_format)
-    stored = cache or default_cache()
-    choose = cached(partial(translator_for, engine=engine))  # models are loaded once
     tally = augment_files(
-        sources,
+        files,
+        out,
         config,
-        Outputs(out=Path(out), lost=lost, report=report, overwrite=overwrite),
-        choose,
-        stored,
+        engine=engine,
+        cache=cache,
+        lost=lost,
+        report=report,
+        overwrite=overwrite,
+        data_format=data_format,
         command=shlex.join(["readlet", *sys.argv[1:]]),
     )
     if as_json:
         print_json(tally.as_json(), indent=1)
     else:
         show_tally(tally, out)
-
-
-@translators.callback()
-def _translators() -> None:  # so that `list` is not left out
-    pass
-
-
-@translators.command(name="list")
-def list_engines() -> None:
-    """List the engines of this machine with their language pairs."""
-    from readlet.augmentation.translation.apertium import INSTALL
-    from readlet.augmentation.translation.engines import installed_engines
-
-    engines = list(installed_engines())
-    lines = [
-        f"{engine.name:10} {pair!s:8} {engine.version(pair)}"
-        for engine in engines
-        for pair in sorted(engine.pairs())
-    ]
-    if not engines:
-        lines = [
-            "no translation engine is installed",
-            f"Apertium, {INSTALL}",
-            "a neural model: readlet augment --engine FILE.argosmodel, FOLDER or HUB/NAME",
-        ]
-    for line in lines:
-        console.print(line, markup=False, highlight=False, soft_wrap=True)

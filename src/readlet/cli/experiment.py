@@ -68,7 +68,7 @@ def run(
         typer.Option(
             metavar="WHERE",
             help="Train runs at once by Ray, one for each GPU or two cores: `local` on this "
-            "machine, `auto` on the cluster it belongs to, or the address of a cluster.",
+            "machine, `auto` on the cluster it belongs to.",
             show_default="one run after the other",
         ),
     ] = "",

@@ -18,7 +18,7 @@ Ray = Annotated[
     typer.Option(
         metavar="WHERE",
         help="Work on many files by Ray: `local` on the cores and GPUs of this machine, `auto` on "
-        "the cluster it belongs to, or the address of a cluster.",
+        "the cluster it belongs to.",
         show_default="one file after the other",
     ),
 ]
@@ -58,7 +58,6 @@ def many_files(
             raise ReadletError(f"{name}: is for a single file; leave it out")
     from readlet.cluster.commands import Files
 
-    kind = kind.removeprefix(".")
     return Files(sources=sources, out=out, data_format=data_format, kind=kind, ray=ray)
 
 

@@ -1,10 +1,9 @@
-"""`readlet vectors`: word vectors of an encoder; one space for the words of several languages."""
+"""`readlet vectors`: one space for the words of several languages."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
-from rich.table import Table as Grid
 
 from readlet.cli.options import Device, Overwrite
 from readlet.console import console, print_json
@@ -12,10 +11,7 @@ from readlet.console import console, print_json
 if TYPE_CHECKING:
     from readlet.vectors.vector_files import Pairs, Table
 
-app = typer.Typer(
-    help="Make, align, check and merge word vectors.",
-    no_args_is_help=True,
-)
+app = typer.Typer(help="Align, check and merge word vectors.", no_args_is_help=True)
 
 Source = Annotated[Path, typer.Argument(help="Vectors of a language: GloVe or fastText text.")]
 Target = Annotated[Path, typer.Argument(help="Vectors of the language whose space is used.")]
@@ -68,10 +64,6 @@ def align(
             f"Only {len(made.pairs):,} pairs for {min(made.matrix.shape)} dimensions: "
             f"{made.undetermined} dimensions of the map are arbitrary; give more pairs."
         )
-    console.print(
-        f"Map by {made.method}, {made.matrix.shape[1]} to {made.matrix.shape[0]} dimensions; "
-        f"distance from orthogonal {made.distance_from_orthogonal:.2g}."
-    )
     _show(f"Wrote {out}: {len(made.source):,} words.")
 
 
@@ -92,7 +84,7 @@ def check(
     By nearest neighbour, and by CSLS.
     """
     from readlet.inference.trained_model import chosen_device
-    from readlet.vectors.retrieval import check_files
+    from readlet.vectors.alignment import check_files
 
     checked = check_files(
         source,
@@ -107,14 +99,10 @@ def check(
         return
     _show_tables(checked.source, checked.target)
     _show_pairs(checked.pairs)
-    grid = Grid(box=None)
-    grid.add_column(f"{checked.asked:,} words with a translation")
-    cuts = sorted(checked.precision["csls"])
-    for cut in cuts:
-        grid.add_column(f"P@{cut}", justify="right")
+    console.print(f"{checked.asked:,} words with a translation:")
     for name, found in checked.precision.items():
-        grid.add_row(_NAMES[name], *(f"{found[cut]:.1%}" for cut in cuts))
-    console.print(grid)
+        shares = ", ".join(f"P@{cut} {share:.1%}" for cut, share in found.items())
+        console.print(f"  {_NAMES[name]}: {shares}")
 
 
 @app.command()
@@ -139,40 +127,6 @@ def merge(
     _show_tables(*tables.values())
     counts = ", ".join(f"{code} {len(table):,}" for code, table in tables.items())
     _show(f"Wrote {out}: {sum(map(len, tables.values())):,} words ({counts}).")
-
-
-@app.command()
-def encode(
-    encoder: Annotated[
-        str, typer.Argument(help="A folder, a name on the hub, or `minilm` (extra minilm).")
-    ],
-    words: Annotated[
-        list[Path],
-        typer.Option(metavar="FILE", help="Word vectors whose words are read; repeatable."),
-    ],
-    out: Out,
-    width: Annotated[int, typer.Option(min=2, help="Numbers of each vector.")] = 256,
-    max_words: MaxWords = 200_000,
-    device: Device = "auto",
-    overwrite: Overwrite = False,
-) -> None:
-    """Write a vector for each word, made by a pretrained encoder.
-
-    Added to GloVe in `words.vectors`, they tell a small reader which words are similar.
-    """
-    from readlet.inference.trained_model import chosen_device
-    from readlet.vectors.encode_words import encode_words
-
-    count, kept = encode_words(
-        encoder,
-        words,
-        out,
-        width=width,
-        max_words=max_words,
-        device=chosen_device(device),
-        overwrite=overwrite,
-    )
-    console.print(f"Wrote {out}: {count:,} words; {kept:.1%} of the variance is kept.")
 
 
 def _show(text: str) -> None:

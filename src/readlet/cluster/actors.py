@@ -5,12 +5,10 @@ An actor that dies is replaced and its item given to another one.
 
 import logging
 import os
-import socket
 import sysconfig
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from readlet.errors import ReadletError, extra_needed, reason_of
@@ -24,7 +22,6 @@ AUTO = "auto"
 PATIENCE = 60.0  # seconds until the actors of a killed call have ended and released their locks
 ATTEMPTS = 3  # at one item, if its actor dies; and at starting actors
 _BEAT = 1.0  # seconds between checks for Ctrl-C
-_ANSWER = 5.0  # seconds for a cluster to accept a connection
 _STORE = 256 << 20  # bytes of shared memory for the arguments of actors
 
 
@@ -63,7 +60,7 @@ class _Actor:
 def by_actors(
     make_worker: Callable[[], Callable[[Item], Result]],
     items: Sequence[Item],
-    address: str,
+    where: str,
     *,
     cores: int = 0,
     with_gpu: bool = True,
@@ -74,15 +71,15 @@ def by_actors(
     `cores` and `with_gpu` are as for `share_of`. `begun` is called when an item is given to an
     actor.
     """
-    with connected(address) as ray:
-        yield from _by_actors(ray, make_worker, items, address, cores, with_gpu, begun)
+    with connected(where) as ray:
+        yield from _by_actors(ray, make_worker, items, where, cores, with_gpu, begun)
 
 
 def _by_actors(
     ray: Any,
     make_worker: Callable[[], Callable[[Item], Result]],
     items: Sequence[Item],
-    address: str,
+    where: str,
     cores: int,
     with_gpu: bool,
     begun: Callable[[Item], None],
@@ -122,7 +119,7 @@ def _by_actors(
                     if number is None:
                         died_early += 1
                         if died_early > ATTEMPTS * share.actors:
-                            fault = f"--ray {address}: workers die on start"
+                            fault = f"--ray {where}: workers die on start"
                             raise ReadletError(f"{fault}; {_LOGS}") from None
                     elif attempts[number] < ATTEMPTS:
                         waiting.append((number, items[number]))
@@ -169,59 +166,40 @@ def _nodes(ray: Any) -> list[tuple[int, int]]:
 
 
 @contextmanager
-def connected(address: str) -> Iterator[Any]:
+def connected(where: str) -> Iterator[Any]:
     """The module `ray`, connected to a cluster or to actors on this machine alone.
 
     Nested calls share the connection. Telemetry and dashboard are off. On one machine
     Ray requires a token of its clients; a cluster that is already running has its own
     settings.
     """
+    if where not in (LOCAL, AUTO):
+        remedy = f"give {LOCAL} or {AUTO}; RAY_ADDRESS names a cluster for {AUTO}"
+        raise ReadletError(f"--ray {where}: no such place; {remedy}")
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    if address not in (LOCAL, AUTO) and _has_token():
-        os.environ.setdefault("RAY_AUTH_MODE", "token")  # else Ray waits, in vain
     with extra_needed("cluster", "--ray"):
         import ray
     if ray.is_initialized():
         yield ray
         return
-    if address not in (LOCAL, AUTO):
-        _check_port(address)
     _hush(ray)
     own: dict[str, Any] = {"include_dashboard": False, "object_store_memory": _STORE}
     try:
         _connect(
             ray,
-            address=address,
+            address=where,
             log_to_driver=False,
             logging_level=logging.ERROR,
-            **(own if address == LOCAL else {}),
+            **(own if where == LOCAL else {}),
         )
     except Exception as error:  # errors of the system, of Ray, and of the libraries below it
-        fault = "Ray does not start" if address == LOCAL else "no cluster there"
-        remedy = _LOGS if address == LOCAL else _NO_CLUSTER
-        raise ReadletError(f"--ray {address}: {fault} ({reason_of(error)}); {remedy}") from None
+        fault = "Ray does not start" if where == LOCAL else "no cluster there"
+        remedy = _LOGS if where == LOCAL else _NO_CLUSTER
+        raise ReadletError(f"--ray {where}: {fault} ({reason_of(error)}); {remedy}") from None
     try:
         yield ray
     finally:
         ray.shutdown()
-
-
-def _has_token() -> bool:
-    """Whether there is a token for clusters that want one. Ray looks for it with `auto` only."""
-    path = os.environ.get("RAY_AUTH_TOKEN_PATH", "~/.ray/auth_token")
-    return "RAY_AUTH_TOKEN" in os.environ or Path(path).expanduser().is_file()
-
-
-def _check_port(address: str) -> None:
-    """Ray itself would wait for minutes where nobody answers."""
-    host, _, port = address.rpartition("://")[2].rpartition(":")
-    if not host or not port.isdecimal():
-        raise ReadletError(f"--ray {address}: no address; give local, auto or HOST:PORT")
-    try:
-        socket.create_connection((host.strip("[]"), int(port)), timeout=_ANSWER).close()
-    except (OSError, OverflowError) as error:  # an unknown host, nobody there, no such port
-        fault = f"no cluster there ({reason_of(error)})"
-        raise ReadletError(f"--ray {address}: {fault}; {_NO_CLUSTER}") from None
 
 
 def _hush(ray: Any) -> None:

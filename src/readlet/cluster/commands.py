@@ -1,25 +1,19 @@
 """`predict`, `classify` and `augment` for many files, with one output per file."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import cache, partial
+from functools import partial
 from hashlib import file_digest
 from importlib.metadata import version
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from readlet.augmentation.config import AugmentationConfig
-from readlet.augmentation.pipeline import Outputs, Sources, augment, engines, why_left
-from readlet.augmentation.translation.engines import translator_for
-from readlet.cluster.actors import connected
-from readlet.cluster.files import Job, jobs_of, local_copy
+from readlet.augmentation.pipeline import augment_files as augment_file
+from readlet.augmentation.pipeline import engines
+from readlet.cluster.files import Job, jobs_of
 from readlet.cluster.map_files import Summary, Worker, map_files
 from readlet.data.columns import PLAIN, DataFormat
-from readlet.data.datasets import id_digest
 from readlet.errors import InputError, bad_input
 from readlet.inference.classifier import Classifier
 from readlet.inference.inputs import DEFAULTS, AnswerOptions
@@ -28,10 +22,8 @@ from readlet.inference.predict_file import classify_file, predict_file
 from readlet.inference.prediction_files import check_format, digest_of_model
 from readlet.inference.reader import load_reader
 from readlet.inference.trained_model import AUTO
-from readlet.storage.files import atomic_bytes, cache_folder
+from readlet.storage.files import cache_folder
 from readlet.storage.overwrite import make_folder
-
-_IDS = ".readlet-ids"  # a folder beside the outputs: digests of the ids of each input
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,93 +116,32 @@ def _absolute(model: str) -> str:
 def augment_files(
     files: Files, config: AugmentationConfig, *, engine: str | None = None, caches: str = ""
 ) -> Summary:
-    """New questions from those of many files: `augment` for each, with a separate cache.
+    """New questions from those of many files: `augment_files` for each, with a separate cache.
 
     So an output depends on its file alone. `caches` is a folder to keep them; otherwise they are
     in the cache folder of the machine, and removed once the output exists.
     """
-    choose = partial(translator_for, engine=engine)
-    settings = files.settings("augment", engines=engines(config, cache(choose)), **asdict(config))
-    jobs = files.jobs()
+    settings = files.settings("augment", engines=engines(config, engine), **asdict(config))
     kept = str(Path(caches).absolute()) if caches else ""
     make = partial(_augmenter, config, engine, files.data_format, kept)
-    if not files.ray:
-        _check_ids(files, config, jobs)
-        return map_files(make, jobs, settings=settings)
-    with connected(files.ray):
-        _check_ids(files, config, jobs)
-        return map_files(make, jobs, settings=settings, ray=files.ray)
+    return map_files(make, files.jobs(), settings=settings, ray=files.ray)
 
 
 def _augmenter(
     config: AugmentationConfig, engine: str | None, data_format: DataFormat, caches: str
 ) -> Worker:
-    choose = cache(partial(translator_for, engine=engine))  # models are loaded once
     folder = Path(caches) if caches else cache_folder() / "files"
     make_folder(folder)
 
     def work(source: Path, target: Path) -> Mapping[str, int]:
         with source.open("rb") as stream:
             stored = folder / f"{file_digest(stream, 'sha256').hexdigest()[:32]}.sqlite"
-        sources = Sources([str(source)], data_format)
-        tally = augment(sources, config, Outputs(out=target), choose, stored)
+        tally = augment_file(
+            [str(source)], target, config, engine=engine, cache=stored, data_format=data_format
+        )
         if not caches:
-            for part in folder.glob(f"{stored.name}*"):  # with its journal
-                part.unlink()
+            stored.unlink()
         lost = sum(counts.lost.total() for counts in tally.languages.values())
         return {"questions": tally.written, "new": tally.kept, "lost": lost}
 
     return work
-
-
-def _check_ids(files: Files, config: AugmentationConfig, jobs: Sequence[Job]) -> None:
-    """An error if an id, old or new, would occur in two files.
-
-    Files that cannot be read are skipped: they fail later, with the reason.
-    """
-    noted = jobs_of(files.sources, f"{files.out.rstrip('/')}/{_IDS}", ".npy")
-    settings = files.settings("ids", to=config.to, back=config.back)
-    make = partial(_id_noter, config, files.data_format)
-    failed = map_files(make, noted, settings=settings, ray=files.ray, label="ids").failed
-    good = [job for job in noted if job.source not in failed]
-    repeated = repeated_ids(job.target for job in good)
-    if not len(repeated):
-        return
-    twice = (job.source for job in good if repeated[0] in _load(job.target))
-    first, second = islice(twice, 2)
-    with local_copy(first) as path:
-        ids = _ids(Sources([str(path)], files.data_format), config)
-        named = next((name for name in ids if id_digest(name) == repeated[0]), "")
-    more = f", as do {len(repeated) - 1:,} others" if len(repeated) > 1 else ""
-    fault = f"the id {named!r:.80} occurs in {second} too{more}"
-    raise bad_input(first, "", fault, "give every question a unique id")
-
-
-def repeated_ids(names: Iterable[str]) -> NDArray[np.uint64]:
-    """The digests that occur in several of these files. Memory: twice that of all digests."""
-    ids = np.concatenate([np.empty(0, np.uint64), *map(_load, names)])
-    ids.sort()
-    return np.unique(ids[1:][ids[1:] == ids[:-1]])
-
-
-def _id_noter(config: AugmentationConfig, data_format: DataFormat) -> Worker:
-    def work(source: Path, target: Path) -> Mapping[str, int]:
-        ids = _ids(Sources([str(source)], data_format), config)
-        with atomic_bytes(target) as stream:
-            np.save(stream, np.unique(np.fromiter(map(id_digest, ids), np.uint64)))
-        return {}
-
-    return work
-
-
-def _ids(sources: Sources, config: AugmentationConfig) -> Iterator[str]:
-    for example in sources.read():
-        yield example.id
-        if not why_left(example, config):
-            yield from (f"{example.id}-{config.name(language)}" for language in config.to)
-
-
-def _load(name: str) -> NDArray[np.uint64]:
-    with local_copy(name) as path:
-        loaded: NDArray[np.uint64] = np.load(path, allow_pickle=False)
-        return loaded

@@ -6,7 +6,7 @@ words aligned with its words; character 2-grams (the rule of QANet, Yu et al. 20
 """
 
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from difflib import SequenceMatcher
 from functools import cached_property, lru_cache
 
@@ -203,16 +203,18 @@ def find_inflected(place: Place, texts: Sequence[str]) -> WordRange | None:
     The measure is F1 over letters: how much of the answer is found, and how much of what is found
     belongs to it.
     """
-    best: tuple[float, float, WordRange] | None = None
-    for text in texts:
-        wanted = words(text)
-        if not wanted:
-            continue
-        for score, found in _windows(place.words, wanted):
-            candidate = (score, -place.distance(found), found)
-            if score >= _ENOUGH and (best is None or candidate > best):
-                best = candidate
-    return best[2] if best else None
+    scored = (
+        (score, found)
+        for wanted in filter(None, map(words, texts))
+        for score, found in _windows(place.words, wanted)
+        if score >= _ENOUGH
+    )
+    return _best(scored, place)
+
+
+def _best(scored: Iterable[tuple[float, WordRange]], place: Place) -> WordRange | None:
+    """The range with the highest score; of equal ones the nearest to the expected place."""
+    return max(((s, -place.distance(found), found) for s, found in scored), default=(None,))[-1]
 
 
 def _windows(there: Sequence[str], wanted: Sequence[str]) -> list[tuple[float, WordRange]]:
@@ -325,21 +327,14 @@ _CANDIDATES = 3  # words that may begin the answer, and as many that may end it
 def find_by_bigrams(place: Place, texts: Sequence[str]) -> WordRange | None:
     """The run most similar to a text, among those bounded by words like its first and last."""
     there = place.words
-    best: tuple[float, float, WordRange] | None = None
-    for text in texts:
-        wanted = words(text)
-        if not wanted:
-            continue
-        for start in _most_alike(there, wanted[0]):
-            for last in _most_alike(there, wanted[-1]):
-                if not start <= last < start + 2 * len(wanted) + 2:
-                    continue
-                found = (start, last + 1)
-                score = bigram_score(" ".join(there[start : last + 1]), " ".join(wanted))
-                candidate = (score, -place.distance(found), found)
-                if score > 0 and (best is None or candidate > best):
-                    best = candidate
-    return best[2] if best else None
+    scored = (
+        (bigram_score(" ".join(there[start : last + 1]), " ".join(wanted)), (start, last + 1))
+        for wanted in filter(None, map(words, texts))
+        for start in _most_alike(there, wanted[0])
+        for last in _most_alike(there, wanted[-1])
+        if start <= last < start + 2 * len(wanted) + 2
+    )
+    return _best(((score, found) for score, found in scored if score > 0), place)
 
 
 def _most_alike(there: Sequence[str], word: str) -> list[int]:

@@ -62,7 +62,6 @@ Passed = Callable[[list[list[str]], list[bytes]], list[bytes]]
 _WORD = re.compile(rb"\^(?:\\.|[^\\/$])*/((?:\\.|[^\\$])*)\$")
 _REPORTED = re.compile(r"Word '(\d+)'")
 _STOP = b" ^./.<sent>$"
-_MOST_KNOWN = 1_000_000  # analyses of words; more would fill the memory
 
 
 class Tagger:
@@ -86,8 +85,6 @@ class Tagger:
     def _with_harmful_words(self, texts: Sequence[bytes]) -> set[int]:
         words = [set(_WORD.findall(text)) for text in texts]
         known = self._is_harmful
-        if len(known) > _MOST_KNOWN:  # not emptied: another thread may be reading it
-            known = self._is_harmful = {}
         new = sorted(word for word in set().union(*words) if word not in known)
         harmful = self._harmful(new)
         known.update((word, word in harmful) for word in new)

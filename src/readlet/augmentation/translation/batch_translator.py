@@ -21,17 +21,18 @@ from readlet.augmentation.translation.types import (
     Link,
     Loss,
     Route,
-    SentencePair,
     TranslatedText,
     Translation,
     Translator,
+    joined,
     route_to,
 )
-from readlet.console import say, track
+from readlet.console import track
 from readlet.errors import ReadletError, bad_input
 
 _FORMAT = 1
 _SECONDS = 60.0  # to wait for another process that writes
+_ANOTHER = "give another file with --cache, or move this one away: its texts are translated again"
 _TABLES = """
 CREATE TABLE IF NOT EXISTS models (
     model INTEGER PRIMARY KEY, engine TEXT, version TEXT, pair TEXT,
@@ -48,7 +49,7 @@ class Cache:
     def __init__(self, path: Path) -> None:
         self.path = path
         with self.faults_reported():
-            self.connection = sqlite3.connect(path, timeout=_SECONDS, isolation_level=None)
+            self.connection = sqlite3.connect(path, timeout=_SECONDS, isolation_level="IMMEDIATE")
             try:
                 self._prepare()
             except BaseException:
@@ -56,38 +57,16 @@ class Cache:
                 raise
 
     def _prepare(self) -> None:
-        # In one transaction: another process may be making the tables.
-        self.connection.execute("BEGIN")
-        version = self.connection.execute("PRAGMA user_version").fetchone()[0]
-        tables = self.connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]
-        self.connection.execute("COMMIT")
-        if version not in (0, _FORMAT):
-            raise bad_input(
-                self.path, "", f"is a cache of format {version}", "give another file with --cache"
-            )
-        if version == 0 and tables:
-            raise bad_input(
-                self.path, "", "is another program's database", "give another file with --cache"
-            )
-        self._log_first()
-        self.connection.execute("PRAGMA synchronous = NORMAL")
-        self.connection.execute("PRAGMA cache_size = -65536")  # KiB
-        with self.transaction():
+        with self.connection:  # a transaction: another process may be making the tables
+            self.connection.execute("BEGIN IMMEDIATE")
+            version = self.connection.execute("PRAGMA user_version").fetchone()[0]
+            tables = self.connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]
+            if version != _FORMAT and (version or tables):
+                fault = "is another program's database, or a cache of another version"
+                raise bad_input(self.path, "", fault, _ANOTHER)
             for command in _TABLES.split(";")[:-1]:
                 self.connection.execute(command)
             self.connection.execute(f"PRAGMA user_version = {_FORMAT}")
-
-    def _log_first(self) -> None:
-        """The log outlives a killed process, and readers do not wait for the one that writes."""
-        deadline = time.monotonic() + _SECONDS
-        while True:
-            try:
-                self.connection.execute("PRAGMA journal_mode = WAL")
-                return
-            except sqlite3.OperationalError as error:  # SQLite does not wait by itself here
-                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
-                    raise
-                time.sleep(0.01)
 
     def __enter__(self) -> Self:
         return self
@@ -98,7 +77,7 @@ class Cache:
     def model(self, engine: str, version: str, pair: LanguagePair) -> int:
         """The number under which translations of this model are stored."""
         names = (engine, version, str(pair))
-        with self.faults_reported(), self.transaction():
+        with self.faults_reported(), self.connection:
             self.connection.execute(
                 "INSERT OR IGNORE INTO models (engine, version, pair) VALUES (?, ?, ?)", names
             )
@@ -135,22 +114,11 @@ class Cache:
             (model, digest_of(sentence), storable(made.text), _bytes(made.links), made.loss)
             for sentence, made in zip(sentences, translations, strict=True)
         ]
-        with self.faults_reported(), self.transaction():
+        with self.faults_reported(), self.connection:
             # Another process may have stored a translation first: that one stays.
             self.connection.executemany(
                 "INSERT OR IGNORE INTO translations VALUES (?, ?, ?, ?, ?)", rows
             )
-
-    @contextmanager
-    def transaction(self) -> Iterator[None]:
-        self.connection.execute("BEGIN IMMEDIATE")
-        try:
-            yield
-        except BaseException:
-            if self.connection.in_transaction:  # a full disk may have ended it
-                self.connection.execute("ROLLBACK")
-            raise
-        self.connection.execute("COMMIT")
 
     @contextmanager
     def faults_reported(self) -> Iterator[None]:
@@ -158,7 +126,7 @@ class Cache:
         try:
             yield
         except sqlite3.Error as error:
-            raise _fault(self.path, error) from None
+            raise bad_input(self.path, "", f"no usable cache ({error})", _ANOTHER) from None
 
     def __len__(self) -> int:
         with self.faults_reported():
@@ -167,20 +135,6 @@ class Cache:
 
 def digest_of(sentence: str) -> bytes:
     return hashlib.blake2b(sentence.encode("utf-8"), digest_size=16).digest()
-
-
-def _fault(path: Path, error: sqlite3.Error) -> ReadletError:
-    text = str(error)
-    if "full" in text:
-        return ReadletError(f"{path}: the disk is full; free some space and run it again")
-    if "locked" in text or "busy" in text:
-        fault = f"another process has locked it for {_SECONDS:.0f} seconds"
-        return bad_input(path, "", fault, "wait for it, or give another file with --cache")
-    if "unable to open" in text or "readonly" in text or "disk I/O" in text:
-        fault = f"cannot be opened and written ({text})"
-        return bad_input(path, "", fault, "give another file with --cache")
-    fault = f"the cache is damaged ({text})"
-    return bad_input(path, "", fault, "move it away; its texts are then translated again")
 
 
 def storable(text: str) -> str:
@@ -200,9 +154,6 @@ def _links(data: bytes | None) -> tuple[Link, ...] | None:
     numbers = np.frombuffer(data, "<u4").reshape(-1, 4).tolist()
     return tuple(Link((a, b), (c, d)) for a, b, c, d in numbers)
 
-
-Links = tuple[Link, ...] | None
-"""The word alignment, if there is one."""
 
 # A batch is stored as a whole: it should take long enough that the engine's start does not matter,
 # and be short enough that a killed run loses little.
@@ -248,15 +199,7 @@ class BatchTranslator:
         ranges = split_sentences(text)
         sentences = [storable(text[start:end]) for start, end in ranges]
         made = self._translated(sentences, self._legs(route))
-        pieces, pairs, length, last = [], [], 0, 0
-        for (start, end), sentence in zip(ranges, sentences, strict=True):
-            result = made[sentence]
-            pieces += [text[last:start], result.text]
-            at = length + start - last
-            length, last = at + len(result.text), end
-            links = _moved(result.links, start, at)
-            pairs.append(SentencePair((start, end), (at, length), links, result.loss))
-        return TranslatedText(text, "".join((*pieces, text[last:])), tuple(pairs))
+        return joined(text, ranges, [made[sentence] for sentence in sentences])
 
     def has_links(self, route: Route) -> bool:
         """Whether translations along a route come with word alignments."""
@@ -311,16 +254,12 @@ class BatchTranslator:
         return made
 
     def _make(self, leg: _Leg, sentences: list[str]) -> dict[str, Translation]:
-        """Translate and store; if the engine fails, try once more."""
+        """Translate and store."""
         try:
             made = leg.translator.translate(sentences, leg.pair)
         except EngineError as error:
-            say(f"readlet: {error}; trying once more")
-            try:
-                made = leg.translator.translate(sentences, leg.pair)
-            except EngineError as again:
-                safe = f"all that was translated is in {self._cache.path}"
-                raise EngineError(f"{again}, twice; {safe}: run it again to continue") from None
+            safe = f"all that was translated is in {self._cache.path}"
+            raise EngineError(f"{error}; {safe}: run it again to continue") from None
         self._cache.put(leg.model, sentences, made)
         return dict(zip(sentences, made, strict=True))
 
@@ -342,15 +281,9 @@ def _whole(sentence: str) -> tuple[Link, ...]:
     return (Link((0, len(sentence)), (0, len(sentence))),)
 
 
-def _moved(links: tuple[Link, ...] | None, source: int, target: int) -> tuple[Link, ...] | None:
-    if links is None:
-        return None
-    return tuple(
-        Link((a + source, b + source), (c + target, d + target)) for (a, b), (c, d) in links
-    )
-
-
-def composed(first: Links, second: Links) -> Links:
+def composed(
+    first: tuple[Link, ...] | None, second: tuple[Link, ...] | None
+) -> tuple[Link, ...] | None:
     """Links from the source of the first leg to the target of the second."""
     if first is None or second is None:
         return None

@@ -1,15 +1,12 @@
-"""CTranslate2 models: Marian models for one language pair, and NLLB models for many.
+"""Neural translation by CTranslate2: Marian and NLLB models, and those of Argos packages.
 
 Text is tokenised by SentencePiece; word alignments come from the model's attention.
 """
 
 import hashlib
-import json
-import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +21,8 @@ from readlet.augmentation.translation.types import (
     Loss,
     Range,
     Translation,
+    joined,
     loss_of,
-    short_code,
 )
 from readlet.errors import ReadletError, bad_input, extra_needed
 from readlet.processes import own_cores
@@ -101,55 +98,48 @@ _BEAM, _LENGTH_PENALTY = 4, 0.2  # as in Argos Translate
 _END = "</s>"
 
 
-@dataclass(frozen=True, slots=True)
-class ModelFiles:
-    """The files of a model, and whether its source ends with `</s>`."""
+@dataclass(frozen=True)
+class NeuralModel:
+    """The files of a model, which is loaded when it translates."""
 
-    model: Path
+    folder: Path
     source_pieces: Path
     target_pieces: Path
     ends_source: bool
+    """Whether its input ends with `</s>`."""
+    label: str = ""
+    """Begins its version: that of a package."""
 
-    @property
+    @cached_property
     def version(self) -> str:
         digest = hashlib.blake2b(digest_size=8)
-        for path in (self.model / "model.bin", self.source_pieces, self.target_pieces):
+        for path in (self.folder / "model.bin", self.source_pieces, self.target_pieces):
             with path.open("rb") as stream:
                 while block := stream.read(1 << 20):
                     digest.update(block)
-        return f"{digest.hexdigest()} {_WAY}"
+        return f"{self.label}{digest.hexdigest()} {_WAY}"
 
+    @cached_property
+    def _pieces(self) -> tuple[Pieces, Pieces]:
+        return Pieces(self.source_pieces), Pieces(self.target_pieces)
 
-@dataclass(frozen=True, slots=True)
-class _Made:
-    """A part of a sentence and its translation."""
-
-    part: Range
-    translation: Translation
-
-
-class NeuralModel:
-    """A loaded model."""
-
-    def __init__(self, files: ModelFiles) -> None:
+    @cached_property
+    def _loaded(self) -> Any:
         with extra_needed("translate", "neural translation"):
             import ctranslate2
         gpus = ctranslate2.get_cuda_device_count()
-        self._device = "cuda" if gpus else "cpu"
-        self._files = files
-        self._source, self._target = Pieces(files.source_pieces), Pieces(files.target_pieces)
         try:
             # Each core translates its own batches: threads within a batch wait for each other.
-            self._model = ctranslate2.Translator(
-                str(files.model),
-                device=self._device,
+            return ctranslate2.Translator(
+                str(self.folder),
+                device="cuda" if gpus else "cpu",
                 device_index=list(range(gpus)) or 0,
                 inter_threads=1 if gpus else own_cores(),
                 intra_threads=1,
             )
         except (RuntimeError, ValueError) as error:
             fault = f"not a CTranslate2 model ({str(error).splitlines()[0]})"
-            raise bad_input(files.model, "", fault, "install or convert it again") from None
+            raise bad_input(self.folder, "", fault, "install or convert it again") from None
 
     def translate(
         self, sentences: Sequence[str], *, source_prefix: str = "", target_prefix: str = ""
@@ -161,26 +151,26 @@ class NeuralModel:
         ]
         made = iter(self._translated(texts, source_prefix, target_prefix))
         return [
-            _joined(sentence, [_Made(part, next(made)) for part in own])
+            _whole(sentence, own, [next(made) for _ in own])
             for sentence, own in zip(sentences, parts, strict=True)
         ]
 
     def _parts(self, text: str, start: int = 0) -> Iterator[Range]:
-        if len(text) < 2 or len(self._source.encoded(text)[0]) <= _LONGEST_INPUT:
+        if len(text) < 2 or len(self._pieces[0].encoded(text)[0]) <= _LONGEST_INPUT:
             yield start, start + len(text)
             return
         for first, last in halves(text):
             yield from self._parts(text[first:last], start + first)
 
     def _translated(self, texts: Sequence[str], before: str, prefix: str) -> list[Translation]:
-        encoded = [self._source.encoded(text) for text in texts]
-        after = [_END] if self._files.ends_source else []
+        encoded = [self._pieces[0].encoded(text) for text in texts]
+        after = [_END] if self.ends_source else []
         tokens = [[*filter(None, [before]), *pieces, *after] for pieces, _ in encoded]
         try:
-            results = self._model.translate_batch(
+            results = self._loaded.translate_batch(
                 tokens,
                 target_prefix=[[prefix]] * len(tokens) if prefix else None,
-                max_batch_size=_TOKENS_IN_BATCH[self._device],
+                max_batch_size=_TOKENS_IN_BATCH[self._loaded.device],
                 batch_type="tokens",
                 beam_size=_BEAM,
                 length_penalty=_LENGTH_PENALTY,
@@ -190,7 +180,7 @@ class NeuralModel:
                 max_decoding_length=_LONGEST_OUTPUT,
             )
         except RuntimeError as error:
-            raise EngineError(f"{self._files.model}: {str(error).splitlines()[0]}") from None
+            raise EngineError(f"{self.folder}: {str(error).splitlines()[0]}") from None
         skipped = 1 if prefix else 0  # the translation begins with the prefix
         first = 1 if before else 0
         return [
@@ -202,7 +192,7 @@ class NeuralModel:
         self, source: str, source_pieces: list[Range], result: Any, skipped: int, first: int
     ) -> Translation:
         pieces = result.hypotheses[0]
-        text, target_pieces = self._target.decoded(pieces[skipped:])
+        text, target_pieces = self._pieces[1].decoded(pieces[skipped:])
         if len(pieces) >= _LONGEST_OUTPUT:
             return Translation(text, loss=Loss.REPEATED)  # it never ended
         loss = loss_of(source, text)
@@ -215,113 +205,42 @@ class NeuralModel:
         )
 
 
-def _joined(sentence: str, made: Sequence[_Made]) -> Translation:
-    """The translations of a sentence's parts, joined by what was between the parts."""
-    texts: list[str] = []
-    links: list[Link] = []
-    length = last = 0
-    for one in made:
-        (start, end), translation = one.part, one.translation
-        texts += [sentence[last:start], translation.text]
-        length += start - last
-        links += [
-            Link((a + start, b + start), (c + length, d + length))
-            for (a, b), (c, d) in translation.links or ()
-        ]
-        length, last = length + len(translation.text), end
-    loss = next((one.translation.loss for one in made if one.translation.loss), None)
-    return Translation("".join(texts), None if loss else tuple(links), loss)
+def _whole(sentence: str, parts: Sequence[Range], made: Sequence[Translation]) -> Translation:
+    """The translation of a sentence from those of its parts."""
+    whole = joined(sentence, parts, made)
+    if whole.losses:
+        return Translation(whole.text, loss=whole.losses[0])
+    links = tuple(link for pair in whole.sentences for link in pair.links or ())
+    return Translation(whole.text, links)
 
 
-def model_config(folder: Path) -> dict[str, Any]:
-    """The configuration of a CTranslate2 model; old models have none."""
-    try:
-        stored = json.loads((folder / "config.json").read_text("utf-8"))
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError) as error:
-        raise bad_input(folder / "config.json", "", f"{error}", "install it again") from None
-    return stored if isinstance(stored, dict) else {}
+@dataclass(frozen=True)
+class Direction:
+    """A model, and the tokens with which it begins a source and a translation of the pair."""
+
+    model: NeuralModel
+    source_prefix: str = ""
+    target_prefix: str = ""
 
 
-# Such as opus-mt-en-es, and opus-mt-en-es-ctranslate2.
-_PAIR = re.compile(r"(?:.*[-_])?([a-z]{2,3})[-_]([a-z]{2,3})(?:[-_]ct(?:ranslate)?2.*)?")
-_LANGUAGE = re.compile(r"[a-z]{3}_[A-Z][a-z]{3}")  # spa_Latn, as in the vocabulary of NLLB
-_LAYOUT = (
-    "it needs model.bin with source.spm and target.spm (Marian), "
-    "or with sentencepiece.bpe.model (NLLB)"
-)
+@dataclass(eq=False)
+class NeuralTranslator:
+    """Models as a translation engine."""
 
-
-def is_model_folder(folder: Path) -> bool:
-    return (folder / "model.bin").is_file()
-
-
-class CTranslate2:
-    """A folder with a converted model as a translation engine."""
-
-    name = "ctranslate2"
+    name: str
+    directions: Mapping[LanguagePair, Direction]
     has_links = True
 
-    def __init__(self, folder: Path, name: str = "") -> None:
-        """`name` gives the languages of a Marian model, if the folder's name does not."""
-        self._folder = folder
-        self._named = name or folder.resolve().name
-        source, target = folder / "source.spm", folder / "target.spm"
-        self._languages: dict[str, str] = {}  # of NLLB: `es` is `spa_Latn` there
-        if not source.is_file():
-            source = target = folder / "sentencepiece.bpe.model"
-            self._languages = _languages(folder)
-        if not all(path.is_file() for path in (folder / "model.bin", source, target)):
-            raise bad_input(folder, "", "no translation model", _LAYOUT)
-        ends = not model_config(folder).get("add_source_eos")  # else CTranslate2 adds it
-        self._files = ModelFiles(folder, source, target, ends_source=ends)
-
-    @cached_property
-    def _model(self) -> NeuralModel:
-        return NeuralModel(self._files)
-
-    @cached_property
-    def _pairs(self) -> frozenset[LanguagePair]:
-        if self._languages:
-            return frozenset(LanguagePair(*pair) for pair in permutations(self._languages, 2))
-        named = _PAIR.fullmatch(self._named)
-        if named is None:
-            remedy = "rename it so that it ends with the pair, such as opus-mt-en-es"
-            raise bad_input(self._named, "", "its name does not give its languages", remedy)
-        return frozenset({LanguagePair(short_code(named[1]), short_code(named[2]))})
-
-    @cached_property
-    def _version(self) -> str:
-        return self._files.version
-
     def pairs(self) -> Collection[LanguagePair]:
-        return self._pairs
+        return self.directions.keys()
 
     def version(self, pair: LanguagePair) -> str:
-        return self._version
+        return self.directions[pair].model.version
 
     def translate(self, sentences: Sequence[str], pair: LanguagePair) -> list[Translation]:
-        if pair not in self.pairs():
-            raise ReadletError(f"{self._folder}: does not translate {pair}; choose another engine")
-        return self._model.translate(
-            sentences,
-            source_prefix=self._languages.get(pair.source, ""),
-            target_prefix=self._languages.get(pair.target, ""),
+        if pair not in self.directions:
+            raise ReadletError(f"{self.name}: does not translate {pair}; choose another engine")
+        way = self.directions[pair]
+        return way.model.translate(
+            sentences, source_prefix=way.source_prefix, target_prefix=way.target_prefix
         )
-
-
-def _languages(folder: Path) -> dict[str, str]:
-    """The language tokens in the vocabulary of a model."""
-    paths = [folder / name for name in ("shared_vocabulary.json", "source_vocabulary.json")]
-    path = next(filter(Path.is_file, paths), None)
-    if path is None:
-        return {}
-    try:
-        tokens = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError) as error:
-        raise bad_input(path, "", f"{error}", "convert the model again") from None
-    found: dict[str, str] = {}
-    for token in sorted(token for token in tokens if _LANGUAGE.fullmatch(str(token))):
-        found.setdefault(short_code(token), token)
-    return found

@@ -1,42 +1,57 @@
-"""Which translation engines this machine has, and which one translates a language pair."""
+"""Translation engines: Apertium as it is installed, and neural models by path or hub name."""
 
+import hashlib
+import json
 import re
-from collections.abc import Iterator
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Sequence
 from functools import cache
+from itertools import permutations
 from pathlib import Path
+from typing import Any
 
-from readlet.augmentation.translation import apertium
-from readlet.augmentation.translation.apertium import Apertium
-from readlet.augmentation.translation.argos import SUFFIX, Argos, opened
-from readlet.augmentation.translation.ctranslate import CTranslate2, is_model_folder
-from readlet.augmentation.translation.types import LanguagePair, Translator, route_to
+from readlet.augmentation.translation.apertium import INSTALL, INSTALLED_BY_IT, Apertium
+from readlet.augmentation.translation.ctranslate import Direction, NeuralModel, NeuralTranslator
+from readlet.augmentation.translation.types import LanguagePair, Translator, route_to, short_code
 from readlet.errors import ReadletError, bad_input
+from readlet.storage.files import cache_folder
+from readlet.storage.overwrite import make_folder
 from readlet.text.languages import check_language
 
-# Neural models first: they translate better.
-_INSTALLED = {"argos": Argos, "apertium": Apertium}
+_PACKAGE = ".argosmodel"  # the suffix of an Argos package
 _HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
-_FROM_HUB = ["model.bin", "*.json", "*.spm", "*.bpe.model", f"*{SUFFIX}"]
-_KINDS = (
-    f"choose {', '.join(_INSTALLED)}, a {SUFFIX} file, a CTranslate2 model's folder or hub name"
-)
+_FROM_HUB = ["model.bin", "*.json", "*.spm", "*.bpe.model", f"*{_PACKAGE}"]
+_KINDS = "choose apertium, an Argos package, or a CTranslate2 model's folder or hub name"
 
 
-def installed_engines() -> Iterator[Translator]:
-    """The engines with at least one language pair, in order of preference."""
-    for engine in _INSTALLED.values():
-        made: Translator = engine()
-        if made.pairs():
-            yield made
+def translator_for(pair: LanguagePair, engine: str | None = None) -> Translator:
+    """The engine for a pair, without a pivot if possible.
+
+    `engine` names one, or several with commas between them: a package for each direction. Without
+    a name it is Apertium.
+    """
+    engines = [engine_named(name) for name in (engine or "apertium").split(",")]
+    able = [(route, made) for made in engines if (route := route_to(pair, made.pairs()))]
+    if not able:
+        for code in pair:
+            check_language(code, str(pair))
+        there = [f"{made.name} has {' '.join(sorted(map(str, made.pairs())))}" for made in engines]
+        by_apertium = f"; or {INSTALL}" if {*pair} <= INSTALLED_BY_IT else ""
+        raise ReadletError(
+            f"no engine translates {pair}: {'; '.join(there)}; "
+            f"give --engine an Argos package or a CTranslate2 model{by_apertium}"
+        )
+    return min(able, key=lambda found: len(found[0]))[1]  # ties go to the first
 
 
 def engine_named(name: str) -> Translator:
-    """An engine by its name, or by the path of a package or of a converted model."""
-    if name in _INSTALLED:
-        made: Translator = _INSTALLED[name]()
-        return made
+    """Apertium, or an engine by the path or hub name of a package or a converted model."""
+    if name == "apertium":
+        return Apertium()
     path = Path(name)
-    if path.is_dir() or path.suffix == SUFFIX:
+    if path.is_dir() or path.suffix == _PACKAGE:
         return _engine_at(path)
     if _HUB_NAME.fullmatch(name):
         return _engine_from_hub(name)
@@ -45,7 +60,7 @@ def engine_named(name: str) -> Translator:
 
 @cache  # so that a model is loaded once
 def _engine_at(path: Path, name: str = "") -> Translator:
-    return CTranslate2(path, name) if is_model_folder(path) else Argos([opened(path)])
+    return converted(path, name) if (path / "model.bin").is_file() else argos([path])
 
 
 @cache
@@ -59,30 +74,121 @@ def _engine_from_hub(name: str) -> Translator:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:120]
         fault = f"not a folder, and not available from the hub ({reason})"
         raise bad_input(name, "", fault, _KINDS) from None
-    if packages := sorted(folder.glob(f"*{SUFFIX}")):
-        return Argos([opened(package) for package in packages])
+    if packages := sorted(folder.glob(f"*{_PACKAGE}")):
+        return argos(packages)
     return _engine_at(folder, name.split("/")[1])
 
 
-def translator_for(pair: LanguagePair, engine: str | None = None) -> Translator:
-    """The engine for a pair, without a pivot if possible.
+# Such as opus-mt-en-es, and opus-mt-en-es-ctranslate2.
+_PAIR = re.compile(r"(?:.*[-_])?([a-z]{2,3})[-_]([a-z]{2,3})(?:[-_]ct(?:ranslate)?2.*)?")
+_LANGUAGE = re.compile(r"[a-z]{3}_[A-Z][a-z]{3}")  # spa_Latn, as in the vocabulary of NLLB
+_LAYOUT = (
+    "it needs model.bin with source.spm and target.spm (Marian), "
+    "or with sentencepiece.bpe.model (NLLB)"
+)
 
-    `engine` names one, or several with commas between them: a package for each direction.
+
+def converted(folder: Path, name: str = "") -> NeuralTranslator:
+    """A folder with a converted model.
+
+    `name` gives the languages of a Marian model, if the folder's name does not.
     """
-    named = engine.split(",") if engine else []
-    engines = [engine_named(name) for name in named] or list(installed_engines())
-    able = [(route, made) for made in engines if (route := route_to(pair, made.pairs()))]
-    if not able:
-        for code in pair:
-            check_language(code, str(pair))
-        raise _no_engine(pair, engines)
-    return min(able, key=lambda found: len(found[0]))[1]  # ties go to the first
+    source, target = folder / "source.spm", folder / "target.spm"
+    is_marian = source.is_file()
+    if not is_marian:
+        source = target = folder / "sentencepiece.bpe.model"
+    if not (source.is_file() and target.is_file()):
+        raise bad_input(folder, "", "no translation model", _LAYOUT)
+    config = folder / "config.json"  # old models have none
+    ends = not (config.is_file() and _json(config).get("add_source_eos"))  # else CTranslate2 does
+    model = NeuralModel(folder, source, target, ends_source=ends)
+    if is_marian:
+        directions = {_pair_of(name or folder.resolve().name): Direction(model)}
+    else:
+        tokens = _language_tokens(folder)
+        directions = {
+            LanguagePair(one, other): Direction(model, tokens[one], tokens[other])
+            for one, other in permutations(tokens, 2)
+        }
+    return NeuralTranslator("ctranslate2", directions)
 
 
-def _no_engine(pair: LanguagePair, engines: list[Translator]) -> ReadletError:
-    there = [f"{made.name} has {' '.join(sorted(map(str, made.pairs())))}" for made in engines]
-    by_apertium = f"; or {apertium.INSTALL}" if {*pair} <= apertium.INSTALLED_BY_IT else ""
-    return ReadletError(
-        f"no engine translates {pair}: {'; '.join(there) or 'none is installed'}; "
-        f"give --engine a {SUFFIX} file or a CTranslate2 model{by_apertium}"
-    )
+def _pair_of(name: str) -> LanguagePair:
+    named = _PAIR.fullmatch(name)
+    if named is None:
+        remedy = "rename it so that it ends with the pair, such as opus-mt-en-es"
+        raise bad_input(name, "", "its name does not give its languages", remedy)
+    return LanguagePair(short_code(named[1]), short_code(named[2]))
+
+
+def _language_tokens(folder: Path) -> dict[str, str]:
+    """The language tokens in the vocabulary of an NLLB model: `es` is `spa_Latn` there."""
+    paths = [folder / name for name in ("shared_vocabulary.json", "source_vocabulary.json")]
+    tokens: list[str] = next((_json(path) for path in paths if path.is_file()), [])
+    found: dict[str, str] = {}
+    for token in sorted(token for token in tokens if _LANGUAGE.fullmatch(str(token))):
+        found.setdefault(short_code(token), token)
+    return found
+
+
+def argos(packages: Sequence[Path]) -> NeuralTranslator:
+    """Argos packages: `.argosmodel` files, or unpacked folders."""
+    return NeuralTranslator("argos", dict(_package(path) for path in packages))
+
+
+def _package(path: Path) -> tuple[LanguagePair, Direction]:
+    folder = path if path.is_dir() else _unpacked(path)
+    metadata, pieces = folder / "metadata.json", folder / "sentencepiece.model"
+    for needed in (metadata, pieces, folder / "model" / "model.bin"):
+        if not needed.is_file():
+            remedy = "give a package with SentencePiece, or a converted model"
+            raise bad_input(path, "", f"not an Argos package: it has no {needed.name}", remedy)
+    stored = _json(metadata)
+    try:
+        pair = LanguagePair(short_code(stored["from_code"]), short_code(stored["to_code"]))
+        label = f"{stored['package_version']} "
+    except (KeyError, TypeError, AttributeError) as error:
+        raise bad_input(metadata, "", f"cannot be read ({error!r})", _AGAIN) from None
+    model = NeuralModel(folder / "model", pieces, pieces, ends_source=False, label=label)
+    return pair, Direction(model, target_prefix=stored.get("target_prefix", ""))
+
+
+_AGAIN = "download it again"
+_BAD_ZIP = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
+_MOST_BYTES = 8 << 30  # packages have a few hundred megabytes; far more would fill the disk
+
+
+def _unpacked(path: Path) -> Path:
+    """The folder in the cache into which a package file is unpacked, once and as a whole."""
+    if not path.is_file():
+        raise bad_input(path, "", "no such file", "check the path")
+    with path.open("rb") as stream:
+        digest = hashlib.file_digest(stream, "sha256").hexdigest()[:32]
+    folder = cache_folder() / "packages" / digest
+    if folder.is_dir():
+        return folder
+    make_folder(folder.parent)
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".") as name:
+        draft = Path(name, "package")
+        try:
+            with zipfile.ZipFile(path) as package:  # it writes nothing outside the folder
+                if sum(entry.file_size for entry in package.infolist()) > _MOST_BYTES:
+                    fault = f"would unpack to more than {_MOST_BYTES >> 30} GiB"
+                    raise bad_input(path, "", fault, "do not trust it")
+                package.extractall(draft)
+        except _BAD_ZIP as error:
+            raise bad_input(path, "", f"not an Argos package ({error})", _AGAIN) from None
+        inside = [*draft.iterdir()]
+        try:
+            (inside[0] if len(inside) == 1 else draft).replace(folder)
+        except OSError:
+            if not folder.is_dir():  # else another process was faster
+                raise
+    return folder
+
+
+def _json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise bad_input(path, "", f"{error}", "download or convert it again") from None

@@ -54,7 +54,7 @@ class Loss(StrEnum):
 
 
 class EngineError(ReadletError):
-    """An engine died, hung, or gave an impossible result. A second attempt may succeed."""
+    """An engine died, hung, or gave an impossible result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,18 +69,13 @@ class Translation:
 class Translator(Protocol):
     """A translation engine: sentences in, as many translations out, in the same order."""
 
-    @property
-    def name(self) -> str:
-        """The engine: `apertium`, `argos`, `ctranslate2`."""
-        ...
-
-    @property
-    def has_links(self) -> bool:
-        """Whether its translations come with word alignments."""
-        ...
+    name: str
+    """The engine: `apertium`, `argos`, `ctranslate2`."""
+    has_links: bool
+    """Whether its translations come with word alignments."""
 
     def pairs(self) -> Collection[LanguagePair]:
-        """The language pairs that it translates directly; `routes.py` finds the pivots."""
+        """The language pairs that it translates directly; `route_to` finds the pivots."""
         ...
 
     def version(self, pair: LanguagePair) -> str:
@@ -112,6 +107,24 @@ class TranslatedText:
     def losses(self) -> tuple[Loss, ...]:
         """Why sentences of it are unusable; empty if all are fine."""
         return tuple(pair.loss for pair in self.sentences if pair.loss is not None)
+
+
+def joined(
+    text: str, parts: Sequence[Range], translations: Sequence[Translation]
+) -> TranslatedText:
+    """The translation of a text from those of its parts; what is between them stays."""
+    pieces: list[str] = []
+    pairs: list[SentencePair] = []
+    length = last = 0
+    for (start, end), made in zip(parts, translations, strict=True):
+        pieces += [text[last:start], made.text]
+        at = length + start - last
+        length, last = at + len(made.text), end
+        links = made.links and tuple(
+            Link((a + start, b + start), (c + at, d + at)) for (a, b), (c, d) in made.links
+        )
+        pairs.append(SentencePair((start, end), (at, length), links, made.loss))
+    return TranslatedText(text, "".join((*pieces, text[last:])), tuple(pairs))
 
 
 # Three-letter codes, as Apertium and NLLB use them, to two-letter ones.

@@ -3,9 +3,12 @@
 A small reader with these vectors knows which words the encoder finds similar, at no cost
 at inference. They complement GloVe: rare words, names and numbers have one too.
 
+    python benchmarks/encode_words.py minilm --words glove.100d.txt.gz --out minilm.vec
+
 They are written to a file for `words.vectors` of a recipe.
 """
 
+import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -14,13 +17,14 @@ import torch
 
 from readlet.console import track
 from readlet.errors import ReadletError
+from readlet.inference.trained_model import chosen_device
 from readlet.models.pretrained.encoder import load_pretrained
-from readlet.storage.overwrite import check_file
 from readlet.text.pretrained import load_config, load_tokenizer
 from readlet.text.subwords import plain_tokenizer
 from readlet.text.vectors import Matrix, as_wide_as_glove, vector_blocks, write_vectors
 
 _AT_ONCE = 512  # words
+_MOST = 200_000  # words that are read of a file
 _MOST_TOKENS = 32  # of a word; a longer one is cut
 
 
@@ -58,21 +62,11 @@ def narrowed(states: Matrix, width: int) -> tuple[Matrix, float]:
     return as_wide_as_glove(vectors), kept
 
 
-def encode_words(
-    encoder: str,
-    files: Sequence[Path],
-    out: Path,
-    *,
-    width: int = 256,
-    max_words: int = 200_000,
-    device: str = "cpu",
-    overwrite: bool = False,
-) -> tuple[int, float]:
-    """Write vectors for the words of these vector files; how many, and the variance they keep."""
-    check_file(out, files, overwrite=overwrite)
+def encode_words(encoder: str, files: Sequence[Path], out: Path, width: int, device: str) -> float:
+    """Write vectors for the words of these vector files; the variance that they keep."""
     words = list(
         dict.fromkeys(
-            word for path in files for names, _ in vector_blocks(path, max_words) for word in names
+            word for path in files for names, _ in vector_blocks(path, _MOST) for word in names
         )
     )
     states = word_states(encoder, words, device=device)  # (words, H)
@@ -81,4 +75,21 @@ def encode_words(
         raise ReadletError(f"--width: {fault}; give at most {min(states.shape)}")
     vectors, kept = narrowed(states, width)
     write_vectors(out, words, [vectors])
-    return len(words), kept
+    return kept
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("encoder", help="a folder, a name on the hub, or `minilm`")
+    parser.add_argument("--words", type=Path, action="append", required=True, metavar="FILE")
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--width", type=int, default=256, help="numbers of each vector")
+    parser.add_argument("--device", default="auto")
+    given = parser.parse_args(arguments)
+    device = chosen_device(given.device)
+    kept = encode_words(given.encoder, given.words, given.out, given.width, device)
+    print(f"Wrote {given.out}: {kept:.1%} of the variance is kept.")
+
+
+if __name__ == "__main__":
+    main()
