@@ -5,12 +5,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from readlet.cluster.actors import Share, share_of
 from readlet.cluster.files import Job, jobs_of, names_many
 from readlet.cluster.map_files import map_files
-from readlet.data import write_examples
+from readlet.data import read_examples, write_examples
 from readlet.errors import BusyError, InputError
 from readlet.types import Example, Span
 
@@ -298,3 +299,26 @@ def test_augment_of_many_files_is_that_of_each(
         one.parent.mkdir(exist_ok=True)
         assert readlet("augment", tmp_path / "in" / one.name, *words, "--out", one).code == 0
     assert contents(tmp_path / "out") == contents(tmp_path / "one")
+
+
+def test_augment_of_many_files_keeps_new_ids_unique(
+    readlet: Run, tmp_path: Path, argos_package: Callable[[str, str], Path]
+) -> None:
+    pytest.importorskip("ctranslate2", reason="needs the extra `translate`")
+    (tmp_path / "in").mkdir()
+    for name in ("a", "b"):
+        write_wall(tmp_path / "in" / f"{name}.jsonl", f"{name}1", f"{name}2")
+    words = ("augment", tmp_path / "in", "--to", "es", "--keep", "all")
+    words += ("--engine", argos_package("en", "es"), "--out", tmp_path / "out")
+    done = readlet(*words)
+    assert (done.code, done.err) == (0, "")
+    made = [e.id for n in "ab" for e in read_examples(tmp_path / "out" / f"{n}.jsonl")]
+    assert sorted(made) == ["a1", "a1-es", "a2", "a2-es", "b1", "b1-es", "b2", "b2-es"]
+    # An old id that is the new one of another file.
+    write_wall(tmp_path / "in" / "c.jsonl", "a1-es")
+    done = readlet(*words)
+    assert done.code == 2
+    assert "a.jsonl" in done.err
+    assert "c.jsonl" in done.err
+    assert not (tmp_path / "out" / "c.jsonl").exists()
+    assert len(np.load(tmp_path / "out" / ".readlet-ids" / "a.npy")) == 4

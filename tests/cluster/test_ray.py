@@ -69,6 +69,8 @@ def wait_until(condition: Callable[[], bool]) -> None:
         ("auto", ConnectionError("Could not find any running Ray instance.\nStart one.")),
         ("local", OSError(28, "No space left on device")),
         ("nowhere", AssertionError("is not asked")),
+        ("127.0.0.1:1", AssertionError("is not asked")),
+        (":70000", AssertionError("is not asked")),
     ],
 )
 def test_ray_that_does_not_start_is_one_line(

@@ -18,7 +18,7 @@ Ray = Annotated[
     typer.Option(
         metavar="WHERE",
         help="Work on many files by Ray: `local` on the cores and GPUs of this machine, `auto` on "
-        "the cluster it belongs to.",
+        "the cluster it belongs to, or the address of a cluster.",
         show_default="one file after the other",
     ),
 ]

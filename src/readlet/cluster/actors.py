@@ -5,10 +5,12 @@ An actor that dies is replaced and its item given to another one.
 
 import logging
 import os
+import socket
 import sysconfig
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from readlet.errors import ReadletError, extra_needed, reason_of
@@ -21,6 +23,7 @@ LOCAL = "local"
 AUTO = "auto"
 PATIENCE = 60.0  # seconds until the actors of a killed call have ended and released their locks
 ATTEMPTS = 3  # at one item, if its actor dies; and at starting actors
+_ANSWER = 5.0  # seconds for a cluster to accept a connection
 _BEAT = 1.0  # seconds between checks for Ctrl-C
 _STORE = 256 << 20  # bytes of shared memory for the arguments of actors
 
@@ -173,15 +176,16 @@ def connected(where: str) -> Iterator[Any]:
     Ray requires a token of its clients; a cluster that is already running has its own
     settings.
     """
-    if where not in (LOCAL, AUTO):
-        remedy = f"give {LOCAL} or {AUTO}; RAY_ADDRESS names a cluster for {AUTO}"
-        raise ReadletError(f"--ray {where}: no such place; {remedy}")
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    if where not in (LOCAL, AUTO) and _has_token():
+        os.environ.setdefault("RAY_AUTH_MODE", "token")  # else Ray waits, in vain
     with extra_needed("cluster", "--ray"):
         import ray
     if ray.is_initialized():
         yield ray
         return
+    if where not in (LOCAL, AUTO):
+        _check_port(where)
     _hush(ray)
     own: dict[str, Any] = {"include_dashboard": False, "object_store_memory": _STORE}
     try:
@@ -200,6 +204,24 @@ def connected(where: str) -> Iterator[Any]:
         yield ray
     finally:
         ray.shutdown()
+
+
+def _has_token() -> bool:
+    """Whether there is a token for clusters that want one. Ray looks for it with `auto` only."""
+    path = os.environ.get("RAY_AUTH_TOKEN_PATH", "~/.ray/auth_token")
+    return "RAY_AUTH_TOKEN" in os.environ or Path(path).expanduser().is_file()
+
+
+def _check_port(address: str) -> None:
+    """Ray itself would wait for minutes where nobody answers."""
+    host, _, port = address.rpartition("://")[2].rpartition(":")
+    if not host or not port.isdecimal():
+        raise ReadletError(f"--ray {address}: no address; give local, auto or HOST:PORT")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_ANSWER).close()
+    except (OSError, OverflowError) as error:  # an unknown host, nobody there, no such port
+        fault = f"no cluster there ({reason_of(error)})"
+        raise ReadletError(f"--ray {address}: {fault}; {_NO_CLUSTER}") from None
 
 
 def _hush(ray: Any) -> None:

@@ -1,6 +1,7 @@
 """`predict`, `classify` and `augment` for many files, with one output per file."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from functools import partial
 from hashlib import file_digest
@@ -8,12 +9,18 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from readlet.augmentation.config import AugmentationConfig
+from readlet.augmentation.pipeline import Sources, engines
 from readlet.augmentation.pipeline import augment_files as augment_file
-from readlet.augmentation.pipeline import engines
-from readlet.cluster.files import Job, jobs_of
+from readlet.augmentation.translated_questions import why_left
+from readlet.cluster.actors import connected
+from readlet.cluster.files import Job, jobs_of, local_copy
 from readlet.cluster.map_files import Summary, Worker, map_files
 from readlet.data.columns import PLAIN, DataFormat
+from readlet.data.datasets import id_digest
 from readlet.errors import InputError, bad_input
 from readlet.inference.classifier import Classifier
 from readlet.inference.inputs import DEFAULTS, AnswerOptions
@@ -22,8 +29,10 @@ from readlet.inference.predict_file import classify_file, predict_file
 from readlet.inference.prediction_files import check_format, digest_of_model
 from readlet.inference.reader import load_reader
 from readlet.inference.trained_model import AUTO
-from readlet.storage.files import cache_folder
+from readlet.storage.files import atomic_bytes, cache_folder
 from readlet.storage.overwrite import make_folder
+
+_IDS = ".readlet-ids"  # a folder beside the outputs: digests of the ids of each input
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,7 +133,9 @@ def augment_files(
     settings = files.settings("augment", engines=engines(config, engine), **asdict(config))
     kept = str(Path(caches).absolute()) if caches else ""
     make = partial(_augmenter, config, engine, files.data_format, kept)
-    return map_files(make, files.jobs(), settings=settings, ray=files.ray)
+    with connected(files.ray) if files.ray else nullcontext():
+        _check_ids(files, config)
+        return map_files(make, files.jobs(), settings=settings, ray=files.ray)
 
 
 def _augmenter(
@@ -143,5 +154,44 @@ def _augmenter(
             stored.unlink()
         lost = sum(counts.lost.total() for counts in tally.languages.values())
         return {"questions": tally.written, "new": tally.kept, "lost": lost}
+
+    return work
+
+
+def _check_ids(files: Files, config: AugmentationConfig) -> None:
+    """An error if an id, old or new, would occur in two files.
+
+    The ids of each file are kept beside the outputs, as digests. Files that cannot be read are
+    skipped: they fail later, with the reason.
+    """
+    jobs = jobs_of(files.sources, f"{files.out.rstrip('/')}/{_IDS}", ".npy")
+    settings = files.settings("ids", to=config.to, back=config.back)
+    make = partial(_id_noter, config, files.data_format)
+    failed = map_files(make, jobs, settings=settings, ray=files.ray, label="ids").failed
+    digests = {job.source: _digests(job) for job in jobs if job.source not in failed}
+    every = np.sort(np.concatenate([np.empty(0, np.uint64), *digests.values()]))  # 8 bytes an id
+    repeated = every[1:][every[1:] == every[:-1]]
+    if len(repeated):
+        first, second, *_ = (name for name, found in digests.items() if repeated[0] in found)
+        fault = f"{len(repeated):,} ids, old ones or those of new questions, are also in {second}"
+        raise bad_input(first, "", fault, "give every question a unique id")
+
+
+def _digests(job: Job) -> NDArray[np.uint64]:
+    with local_copy(job.target) as path:
+        loaded: NDArray[np.uint64] = np.load(path, allow_pickle=False)
+    return loaded
+
+
+def _id_noter(config: AugmentationConfig, data_format: DataFormat) -> Worker:
+    def work(source: Path, target: Path) -> Mapping[str, int]:
+        ids = set[str]()
+        for example in Sources([str(source)], data_format).read():
+            ids.add(example.id)
+            if not why_left(example, config):
+                ids.update(f"{example.id}-{config.name(language)}" for language in config.to)
+        with atomic_bytes(target) as stream:
+            np.save(stream, np.fromiter(map(id_digest, ids), np.uint64, len(ids)))
+        return {}
 
     return work

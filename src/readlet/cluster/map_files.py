@@ -73,7 +73,7 @@ def map_files(
     """Do every job whose output is missing.
 
     `ray` is empty for one file after the other in this process, `local` for actors on this
-    machine, `auto` for the cluster that this machine belongs to.
+    machine, `auto` for the cluster that this machine belongs to, or the address of a cluster.
     `settings` determine the outputs: a folder with outputs of other settings is rejected.
     """
     remaining = missing(jobs)
