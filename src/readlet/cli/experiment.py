@@ -1,4 +1,4 @@
-"""`readlet experiment`: run a table of variants, report the results, search."""
+"""`readlet experiment`: run a table of variants, report the results."""
 
 import shlex
 import sys
@@ -156,44 +156,3 @@ def report(
     )
     for path in written:
         console.print(str(path), markup=False, soft_wrap=True)
-
-
-@app.command("search")
-def search_command(
-    table: _Table,
-    out: _Out = None,
-    data: _Data = [],  # noqa: B006
-    changes: _Changes = [],  # noqa: B006
-    small: _Small = False,
-    trials: Annotated[
-        int | None, typer.Option(min=1, help="Total number of trials, including earlier ones.")
-    ] = None,
-) -> None:
-    """Search the ranges of a table for a better recipe; bad trials are stopped early.
-
-    An interrupted search resumes where it stopped.
-    Trials are ranked on held-out training questions, so that dev stays unseen.
-    """
-    from readlet.cli.experiment_view import show_trial
-    from readlet.experiments.grid import plan
-    from readlet.experiments.search import SEARCH, search
-    from readlet.experiments.store import check_runs
-
-    grid, folder = plan(
-        table,
-        small=small,
-        out=out,
-        folders=data,
-        changes=changes,
-        seeds=1,
-        check=lambda _, runs: check_runs(runs),
-    )
-    found = search(grid, folder / SEARCH, show_trial, trials=trials)
-    console.print(
-        f"best: {found.score:.2f} with "
-        + ", ".join(f"{name}={value}" for name, value in found.values.items())
-        + f" ({found.trials} trials, {found.pruned} of them stopped early or failed); "
-        + f"readlet train {found.recipe}",
-        markup=False,
-        soft_wrap=True,
-    )

@@ -10,7 +10,6 @@ from readlet.errors import ReadletError
 from readlet.experiments.formatting import duration
 from readlet.experiments.grid import Grid, Run
 from readlet.experiments.runner import find_finished
-from readlet.experiments.search import TrialReport
 from readlet.experiments.store import FinishedRun, RunFolder
 
 
@@ -27,9 +26,6 @@ class GridView:
 
     def begun(self, run: Run) -> None:
         self.notified(f"{self.count()}: {run.label}")
-
-    def evaluated(self, run: Run, epoch: float, scores: dict[str, float]) -> None:
-        """Training shows it."""
 
     def finished(self, run: Run, finished: FinishedRun) -> None:
         self.found(run, finished)
@@ -80,11 +76,3 @@ def show_plan(grid: Grid, folder: Path) -> None:
 
 def _score(finished: FinishedRun) -> Text:
     return Text(f"{finished.result.scores[finished.task.decisive]:.2f}", style="green")
-
-
-def show_trial(trial: TrialReport) -> None:
-    pairs = trial.values.items()
-    values = ", ".join(f"{k}={v:.3g}" if isinstance(v, float) else f"{k}={v}" for k, v in pairs)
-    result = f": {trial.result}" if trial.result else ""
-    text = f"trial {trial.number} of {trial.of}: {values}{result}"
-    stderr_console.print(text, markup=False, highlight=False, soft_wrap=True)

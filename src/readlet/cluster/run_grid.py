@@ -86,12 +86,11 @@ def _runner(current: str, keep_readers: bool) -> Callable[[Run], _Files | Readle
 
 
 def _made(runner: Runner, folder: RunFolder, run: Run) -> FinishedRun | None:
-    watch = lambda *_: None  # noqa: E731  its epochs are not sent
     try:
-        return runner.make(run, watch)
+        return runner.make(run)
     except DamagedRunError:  # left by an earlier call: trained again
         shutil.rmtree(folder.path, ignore_errors=True)
-        return runner.make(run, watch)
+        return runner.make(run)
 
 
 def _stored(folder: RunFolder, files: _Files) -> FinishedRun:

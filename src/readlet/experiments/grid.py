@@ -67,7 +67,6 @@ class Grid:
     rows: list[Row]
     runs: list[Run]
     comparisons: list[tuple[str, str]]
-    folders: Sequence[Path] = ()  # where data files are looked up
 
     def of_row(self, name: str) -> list[Run]:
         return [run for run in self.runs if run.row == name]
@@ -107,7 +106,7 @@ def expand(
                 others.append(Run(row.name, seed, recipe, run_key(recipe)))
     _reject_duplicate_runs(table, [*runs, *others])
     comparisons = table.compare or [(row.name, rows[0].name) for row in rows[1:]]
-    return Grid(table, rows, runs, comparisons, folders)
+    return Grid(table, rows, runs, comparisons)
 
 
 def plan(

@@ -10,7 +10,6 @@ import shutil
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -38,7 +37,7 @@ from readlet.storage.overwrite import make_folder
 from readlet.storage.sections import AffectsCompilation
 
 if TYPE_CHECKING:
-    from readlet.training.train import Trained, Watch
+    from readlet.training.train import Trained
 
 
 class Watcher(Protocol):
@@ -47,8 +46,6 @@ class Watcher(Protocol):
     def found(self, run: Run, finished: FinishedRun) -> None: ...
 
     def begun(self, run: Run) -> None: ...
-
-    def evaluated(self, run: Run, epoch: float, scores: dict[str, float]) -> None: ...
 
     def finished(self, run: Run, finished: FinishedRun) -> None: ...
 
@@ -71,22 +68,22 @@ class Runner:
         self._programs: Any = None
         self._processes = make_accelerator()
 
-    def make(self, run: Run, watch: "Watch") -> FinishedRun | None:
+    def make(self, run: Run) -> FinishedRun | None:
         """Train or resume a run and store its results; None if another process is training it."""
         folder = RunFolder(self._out / run.key)
         with folder.claimed() if self._processes.is_main_process else nullcontext(True) as free:
             if not self._agreed(free):
                 return None
             finished = folder.read()  # another process may have finished it in the meantime
-            return finished or self._make(run, folder, watch)
+            return finished or self._make(run, folder)
 
-    def _make(self, run: Run, folder: RunFolder, watch: "Watch") -> FinishedRun:
+    def _make(self, run: Run, folder: RunFolder) -> FinishedRun:
         recipe = _shared_by(run, self._processes.num_processes)
         self._forget_other_programs(run.recipe)
         _reject_changed_data(run)
         resume = folder.is_begun
         self.in_main(lambda: _prepare_work(folder, recipe, resume=resume))
-        trained = self._train(folder, recipe, watch, resume=resume)
+        trained = self._train(folder, recipe, resume=resume)
         _reject_changed_data(run)
         self.in_main(
             lambda: finish(folder, run, trained, _machine(), keep_reader=self._keep_readers)
@@ -95,9 +92,7 @@ class Runner:
         assert finished is not None
         return finished
 
-    def _train(
-        self, folder: RunFolder, recipe: Recipe, watch: "Watch", *, resume: bool
-    ) -> "Trained":
+    def _train(self, folder: RunFolder, recipe: Recipe, *, resume: bool) -> "Trained":
         from readlet.training.train import train
 
         return train(
@@ -105,7 +100,6 @@ class Runner:
             folder.work,
             resume=resume,
             recent=self._recent,
-            watch=watch,
             how_to_resume=RESUME_HINT,
             # It would be removed at once: of short runs, writing it takes a good part of the time.
             saves_last=False,
@@ -157,7 +151,7 @@ def run_grid(
         for run in left:
             watcher.begun(run)
             try:
-                finished = runner.make(run, partial(watcher.evaluated, run))
+                finished = runner.make(run)
             except ReadletError as error:
                 failures.append(f"{run.label}: {error}")
                 watcher.failed(run, error)

@@ -13,9 +13,7 @@ from pydantic import (
     ConfigDict,
     Field,
     PrivateAttr,
-    StrictBool,
     StrictFloat,
-    StrictInt,
     ValidationError,
     model_validator,
 )
@@ -113,39 +111,6 @@ class _Part(BaseModel):
     )
 
 
-class Range(_Part):
-    """Values that a search may try for one field: numbers from low to high, or choices."""
-
-    low: StrictFloat | None = None
-    high: StrictFloat | None = None
-    log: StrictBool = False
-    """Sample on a logarithmic scale, as usual for a learning rate."""
-    choices: list[Any] = []
-
-    @model_validator(mode="after")
-    def _is_one_kind(self) -> "Range":
-        if bool(self.choices) == (self.low is not None and self.high is not None):
-            raise ValueError("give either low and high, or choices")
-        if not self.choices and not (self.low < self.high):  # type: ignore[operator]
-            raise ValueError("low must be smaller than high")
-        if self.log and not self.choices and self.low <= 0:  # type: ignore[operator]
-            raise ValueError("a logarithmic range needs a low above 0")
-        return self
-
-
-class Search(_Part):
-    """What `readlet experiment search` tries."""
-
-    ranges: Annotated[dict[str, Range], Field(min_length=1)]
-    """Field of the recipe, such as "training.learning_rate", and its range."""
-    metric: Metric = "f1"
-    """The metric to maximise."""
-    trials: Annotated[StrictInt, Field(ge=1, le=1_000_000)] = 20
-    """Number of recipes to try."""
-    on: Literal["held-out", "dev"] = "held-out"
-    """Questions that decide. After a search on dev, scores on dev are biased."""
-
-
 class Small(_Part):
     """The same comparison on the bundled corpus; it runs on any machine in minutes."""
 
@@ -195,7 +160,6 @@ class Table(_Part):
     compare: Annotated[list[tuple[str, str]], AfterValidator(_pairs_of_two)] = []
     """Pairs of rows to compare; empty: every row against the first."""
     small: Small | None = None
-    search: Search | None = None
     _file: str = PrivateAttr("")
 
     @property
@@ -276,7 +240,8 @@ def _table_error(error: ValidationError, source: str) -> ReadletError:
         path, remedy = path[:1], 'give "each", "all", or lists of choices'
     elif first["type"] == "extra_forbidden":
         fault = "no such field"
-        remedy = nearest(path[-1], _part_at(path[:-1]).model_fields, "fields here")
+        part = Small if path[0] == "small" and len(path) > 1 else Table
+        remedy = nearest(path[-1], part.model_fields, "fields here")
     elif first["type"] == "missing":
         fault, remedy = "is missing", "add it"
     elif not remedy:
@@ -284,10 +249,3 @@ def _table_error(error: ValidationError, source: str) -> ReadletError:
         is_section = isinstance(first["input"], dict)
         remedy = "change that" if is_section else f"it is {first['input']!r:.60}"
     return bad_input(source, ".".join(path), fault, remedy)
-
-
-def _part_at(path: list[str]) -> type[_Part]:
-    if path[:2] == ["search", "ranges"]:
-        return Range
-    parts: dict[str, type[_Part]] = {"search": Search, "small": Small}
-    return parts[path[0]] if path else Table

@@ -54,11 +54,9 @@ def check_runs(folder: Path, inputs: Iterable[Path] = ()) -> None:
 
 
 def is_ours(folder: Path) -> bool:
-    """Whether it is a folder of runs: it has their locks or those of a search, or a copied run."""
+    """Whether it is a folder of runs: it has their locks, or a copied run."""
     found = [entry.name for entry in folder.iterdir() if entry.is_dir()]
-    return any(
-        name == LOCKS or _KEY.fullmatch(name) or (folder / name / LOCKS).is_dir() for name in found
-    )
+    return any(name == LOCKS or _KEY.fullmatch(name) for name in found)
 
 
 @lru_cache(maxsize=1)

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +21,7 @@ from readlet.console import say
 from readlet.engine.checkpoint import remove_checkpoints
 from readlet.engine.loop import WITH_RESUME, Outcome, TrainingLoop
 from readlet.engine.processes import in_main, is_main_process, make_accelerator
-from readlet.engine.weight_selection import BEST, Evaluator, Scores
+from readlet.engine.weight_selection import BEST, Evaluator
 from readlet.errors import FailedTrainingError, bad_input, memory_reported
 from readlet.evaluation.statistics import difference_p
 from readlet.evaluation.task import Scored, Task
@@ -100,10 +100,6 @@ class Trained:
     task: Task
 
 
-Watch = Callable[[float, Scores], None]
-"""Called with the epoch and the scores of every evaluation; an exception ends the training."""
-
-
 def train_reader(recipe: Recipe, folder: str | Path, *, resume: bool = False) -> TrainedModel:
     """Train, calibrate on the held-out items, score on dev, and save the reader or classifier.
 
@@ -160,7 +156,6 @@ def train(
     *,
     resume: bool,
     recent: RecentData | None = None,
-    watch: Watch | None = None,
     how_to_resume: str = WITH_RESUME,
     saves_last: bool = True,
 ) -> Trained:
@@ -199,6 +194,7 @@ def train(
             _report_idle(recipe)
             objective.report(data, scorer)
         evaluator = objective.evaluator(data, scorer, default_batch_size(device.type))
+        task = evaluator.task
         if crosses:
             assert isinstance(objective, SpanObjective)
             assert isinstance(evaluator, SpanEvaluator)
@@ -218,7 +214,7 @@ def train(
             batches,
             settings,
             folder,
-            _watched(evaluator, watch),
+            Evaluator(lambda _: evaluator(), task.decisive, task.progress),
             accelerator,
             began,
             how_to_resume,
@@ -260,16 +256,6 @@ def _compile_while_encoding(
 def _rows_per_batch(wanted: int, rows: int, processes: int) -> int:
     """Rows of a batch of all processes. Batches are filled up, so not more than there are rows."""
     return min(wanted, -(-rows // processes)) * processes
-
-
-def _watched(evaluator: TaskEvaluator, watch: Watch | None) -> Evaluator:
-    def evaluate(epoch: float) -> Scores:
-        scores = evaluator()
-        if watch is not None:
-            watch(epoch, scores)
-        return scores
-
-    return Evaluator(evaluate, evaluator.task.decisive, evaluator.task.progress)
 
 
 def _finish(
