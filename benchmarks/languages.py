@@ -82,9 +82,7 @@ def readers_of(
     remedy = f"make them: readlet experiment run {TABLE} {options} --out {runs} --keep-readers"
     if not any(runs.glob("*/result.json")):
         raise ReadletError(f"{runs}: no finished run; {remedy}")
-    grid, place = plan(
-        TABLE, small=small, out=runs, folders=data, changes=changes, only_finished=True
-    )
+    grid, place = plan(TABLE, small=small, out=runs, folders=data, changes=changes)
     finished = find_finished(grid, place).runs
     found: dict[str, list[Path]] = {}
     for run in grid.runs:

@@ -84,11 +84,11 @@ def comparison_of(runs: Path, *, small: bool) -> Comparison:
     remedy = f"make them first: readlet experiment run {TABLE} {options} --out {runs}"
     if not any(runs.glob("*/result.json")):
         raise ReadletError(f"{runs}: no finished run; {remedy}")
-    grid, place = plan(TABLE, small=small, out=runs, folders=[], only_finished=True)
+    grid, place = plan(TABLE, small=small, out=runs, folders=[])
     finished = find_finished(grid, place).runs
     if len(finished) < len(grid.runs):
         raise ReadletError(f"{runs}: {len(finished)} of {len(grid.runs)} runs; {remedy}")
-    report = build_report(grid, finished, {})
+    report = build_report(grid, finished)
     published = {row.name: row.paper for row in report.rows}
     return Comparison(gaps_in(published, report.differences), overall_in(grid, finished))
 

@@ -3,11 +3,14 @@
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from readlet.console import console
+from readlet.console import console, say
+
+if TYPE_CHECKING:
+    from readlet.experiments.grid import Grid
 
 app = typer.Typer(
     help="Compare variants of a recipe: many runs, one report.",
@@ -91,24 +94,32 @@ def run(
         check=None if dry_run else lambda _, runs: check_runs(runs),
     )
 
-    from readlet.cli.experiment_view import GridView, show_plan
-
     if dry_run:
-        show_plan(grid, folder)
-        return
-
-    from readlet.engine.processes import is_main_process
-
-    view = GridView(grid, shown=is_main_process())
-    if ray:
+        _show_plan(grid, folder)
+    elif ray:
         from readlet.cluster.run_grid import run_grid_by_actors
 
-        run_grid_by_actors(grid, folder, view, ray=ray, keep_readers=keep_readers)
+        run_grid_by_actors(grid, folder, ray=ray, keep_readers=keep_readers)
     else:
         from readlet.experiments.runner import run_grid
 
-        run_grid(grid, folder, view, keep_readers=keep_readers)
-    view.notified(view.count())
+        run_grid(grid, folder, keep_readers=keep_readers)
+
+
+def _show_plan(grid: "Grid", folder: Path) -> None:
+    """Print every row with the number of its finished runs."""
+    from readlet.experiments.runner import find_finished
+
+    done, damaged = find_finished(grid, folder)
+    for fault in damaged:
+        say(fault)
+    for row in grid.rows:
+        runs = grid.of_row(row.name)
+        finished = sum(run.key in done for run in runs)
+        line = f"{row.name}: {finished} of {len(runs)} runs done"
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+    count = f"{len(done)} of {len(grid.runs)} runs done in {folder}"
+    console.print(count, markup=False, soft_wrap=True)
 
 
 @app.command("report")
@@ -133,7 +144,7 @@ def report(
 ) -> None:
     """Write a report: scores with deviations, significance tests and learning curves."""
     from readlet.experiments.formatting import check_report, write_report
-    from readlet.experiments.grid import only_rows, plan
+    from readlet.experiments.grid import plan
     from readlet.experiments.report import report_on
 
     listed = formats.split(",")
@@ -148,7 +159,7 @@ def report(
         check=lambda table, runs: check_report(table.name, to or runs, listed, overwrite=overwrite),
     )
     written = write_report(
-        report_on(only_rows(grid, only) if only else grid, folder),
+        report_on(grid, folder),
         to or folder,
         listed,
         command=shlex.join(["readlet", *sys.argv[1:]]),

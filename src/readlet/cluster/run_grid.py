@@ -15,8 +15,8 @@ from readlet.cluster.actors import ATTEMPTS, PATIENCE, by_actors
 from readlet.errors import ReadletError
 from readlet.experiments.grid import Grid, Run
 from readlet.experiments.runner import (
+    GridProgress,
     Runner,
-    Watcher,
     find_finished,
     raise_failures,
     take_folder,
@@ -31,7 +31,7 @@ _Files = dict[str, bytes]
 
 
 def run_grid_by_actors(
-    grid: Grid, out: Path, watcher: Watcher, *, ray: str, keep_readers: bool = False
+    grid: Grid, out: Path, *, ray: str, keep_readers: bool = False
 ) -> dict[str, FinishedRun]:
     """Train the runs that are not finished, and return the finished runs by key.
 
@@ -41,21 +41,20 @@ def run_grid_by_actors(
     done, damaged = find_finished(grid, out)
     if damaged:
         raise ReadletError(damaged[0])
-    for run in grid.runs:
-        if run.key in done:
-            watcher.found(run, done[run.key])
+    progress = GridProgress(grid, len(done))
     left = [run for run in grid.runs if run.key not in done]
     failures: list[str] = []
     make = partial(_runner, os.getcwd(), keep_readers)
-    for run, made in by_actors(make, left, ray, cores=_CORES, begun=watcher.begun) if left else ():
+    for run, made in by_actors(make, left, ray, cores=_CORES, begun=progress.begun) if left else ():
         if isinstance(made, dict):
             done[run.key] = _stored(RunFolder(out / run.key), made)
-            watcher.finished(run, done[run.key])
+            progress.finished(run, done[run.key])
             continue
         fault = ReadletError(f"its process died {ATTEMPTS} times")
         error = made if isinstance(made, ReadletError) else fault
         failures.append(f"{run.label}: {error}")
-        watcher.failed(run, error)
+        progress.failed(run, error)
+    progress.say(progress.count)
     raise_failures(grid, failures)
     return done
 

@@ -1,6 +1,11 @@
-"""Checkpoints: written to a draft folder and renamed when complete, so one is always valid."""
+"""Checkpoints, and the spike guard that goes back to the last one.
+
+A checkpoint is written to a draft folder and renamed when complete, so one is always valid. The
+guard checks the loss: NaN or a sudden spike means that a step went wrong.
+"""
 
 import json
+import math
 import os
 import re
 import shutil
@@ -13,7 +18,8 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.amp.grad_scaler import GradScaler
 
-from readlet.errors import CannotResumeError, ReadletError, bad_input
+from readlet.errors import CannotResumeError, FailedTrainingError, ReadletError, bad_input
+from readlet.recipe.recipe import Training
 from readlet.storage.files import make_readable
 from readlet.storage.stored_files import detached
 
@@ -201,3 +207,63 @@ def _check_version(path: Path, tensors: dict[str, Tensor], like: dict[str, Tenso
 def _flush(path: Path) -> None:
     with path.open("rb") as stream:
         os.fsync(stream.fileno())
+
+
+# --- the spike guard: when to go back to the last checkpoint --------------------------------------
+
+_SMOOTHING = 0.9  # of the running mean
+# In nats. Once a model has memorised its data, any relative increase may be noise. And from a
+# medium loss no factor reaches the loss of random guessing, 2 log(length of the passage).
+_NOTEWORTHY, _ALARMING = 1.0, 5.0
+_MAX_ROLLBACKS = 5
+
+
+class Guard:
+    """Decides whether a loss is bad, and which state is restored after a bad one."""
+
+    def __init__(
+        self, settings: Training, guessing: float, progress: Progress, good: dict[str, Tensor]
+    ) -> None:
+        self._spike = settings.spike
+        self._log_every = settings.log_every
+        self._guessing = guessing
+        self._progress = progress  # has the mean and the counts, so that they are resumed
+        self.good = good  # the state of the last regular checkpoint, or the initial one
+
+    def is_bad(self, loss: float) -> bool:
+        """Whether a loss is not finite, or far above the running mean (by the factor `spike`).
+
+        The first loss has no mean: it is compared with the loss of random guessing.
+        """
+        mean = self._progress.mean_loss
+        if not math.isfinite(loss):
+            return True
+        if mean is None:
+            return loss - self._guessing > _ALARMING
+        return loss - mean > min(max((self._spike - 1.0) * mean, _NOTEWORTHY), _ALARMING)
+
+    def accept(self, loss: float) -> None:
+        """Add a good loss to the running mean."""
+        mean = self._progress.mean_loss
+        self._progress.mean_loss = (
+            loss if mean is None else _SMOOTHING * mean + (1 - _SMOOTHING) * loss
+        )
+        self._progress.rollbacks_in_a_row = 0
+
+    def roll_back(self) -> dict[str, Tensor]:
+        """Count a rollback and return the state to restore; an error if there were too many."""
+        self._progress.rollbacks += 1
+        self._progress.rollbacks_in_a_row += 1
+        if self._diverges():
+            raise FailedTrainingError(
+                f"training diverges: {self._progress.rollbacks - 1} rollbacks; "
+                "lower training.learning_rate or raise training.warmup_steps"
+            )
+        return self.good
+
+    def _diverges(self) -> bool:
+        """Too many rollbacks in a row, or at more than a third of all checks so far."""
+        if self._progress.rollbacks_in_a_row > _MAX_ROLLBACKS:
+            return True
+        checks = -(-self._progress.step // self._log_every)
+        return self._progress.rollbacks > max(_MAX_ROLLBACKS, checks / 3)

@@ -4,6 +4,8 @@ import json
 import math
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ from torch import nn
 from readlet.console import TrainingBar
 from readlet.engine.checkpoint import (
     Checkpoint,
+    Guard,
     Progress,
     TrainingState,
     find_checkpoint,
@@ -29,7 +32,6 @@ from readlet.engine.optimiser import (
     one_group,
 )
 from readlet.engine.processes import in_main, stop_signals
-from readlet.engine.spike_guard import Guard, LossMeter
 from readlet.engine.step import (
     Batch,
     BatchPlan,
@@ -89,6 +91,42 @@ def memory_mib(device: torch.device) -> float | None:
     except ImportError:  # not on Windows
         return None
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
+
+
+class LossMeter:
+    """Losses and time since the last check. The sum stays on the device until the next check."""
+
+    def __init__(self, device: torch.device, progress: Progress) -> None:
+        self.total = torch.zeros((), device=device)  # ()
+        self.clear()
+        # A run that was stopped between two checks continues with the losses so far.
+        self.total += progress.window_loss
+        self.steps = progress.window_steps
+
+    def clear(self) -> None:
+        self.total = torch.zeros_like(self.total)  # ()
+        self.steps = 0
+        self.examples = 0
+        self.start()
+
+    def start(self) -> None:
+        """Start the clock: earlier time does not count."""
+        self._since = time.perf_counter()
+
+    def add(self, loss: torch.Tensor, examples: int) -> None:
+        self.total += loss
+        self.steps += 1
+        self.examples += examples
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Stop the clock: time inside the `with` does not count."""
+        began = time.perf_counter()
+        yield
+        self._since += time.perf_counter() - began
+
+    def seconds(self) -> float:
+        return max(time.perf_counter() - self._since, 1e-9)
 
 
 WITH_RESUME = "continue with --resume"  # the option of `readlet train`

@@ -11,11 +11,11 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
+from readlet.console import say
 from readlet.errors import ReadletError
 from readlet.experiments.grid import Grid, Run, run_key, source_digests
-from readlet.experiments.learning_curve import read_log
 from readlet.experiments.store import (
     ANSWERS,
     LOG,
@@ -29,6 +29,7 @@ from readlet.experiments.store import (
     RunFolder,
     StoredRuns,
     check_runs,
+    read_log,
     versions,
 )
 from readlet.recipe.recipe import Recipe, fields_with
@@ -40,18 +41,37 @@ if TYPE_CHECKING:
     from readlet.training.train import Trained
 
 
-class Watcher(Protocol):
-    """Callbacks for the progress of a grid."""
+class GridProgress:
+    """Prints a line for each run that begins or ends; in the main process only."""
 
-    def found(self, run: Run, finished: FinishedRun) -> None: ...
+    def __init__(self, grid: Grid, done: int) -> None:
+        self._runs = len(grid.runs)
+        self._done = done
 
-    def begun(self, run: Run) -> None: ...
+    @property
+    def count(self) -> str:
+        return f"{self._done} of {self._runs} done"
 
-    def finished(self, run: Run, finished: FinishedRun) -> None: ...
+    def begun(self, run: Run) -> None:
+        self.say(f"{self.count}: {run.label}")
 
-    def failed(self, run: Run, error: ReadletError) -> None: ...
+    def finished(self, run: Run, finished: FinishedRun) -> None:
+        self._done += 1
+        result = finished.result
+        scores = finished.task.progress(result.scores)
+        self.say(f"{self.count}: {run.label}: {scores}, {result.seconds:,.0f} s")
 
-    def skipped(self, run: Run) -> None: ...
+    def failed(self, run: Run, error: ReadletError) -> None:
+        self.say(f"{run.label}: failed: {error}")
+
+    def skipped(self, run: Run) -> None:
+        self.say(f"{run.label}: running in another process")
+
+    def say(self, text: str) -> None:
+        from readlet.engine.processes import is_main_process
+
+        if is_main_process():
+            say(text)
 
 
 class Runner:
@@ -128,9 +148,7 @@ class Runner:
         in_main(self._processes, work)
 
 
-def run_grid(
-    grid: Grid, out: Path, watcher: Watcher, *, keep_readers: bool = False
-) -> dict[str, FinishedRun]:
+def run_grid(grid: Grid, out: Path, *, keep_readers: bool = False) -> dict[str, FinishedRun]:
     """Train the runs that are not finished, and return the finished runs by key.
 
     A run that fails does not stop the others.
@@ -141,28 +159,27 @@ def run_grid(
     done, damaged = find_finished(grid, out)
     if damaged:
         raise ReadletError(damaged[0])
-    for run in grid.runs:
-        if run.key in done:
-            watcher.found(run, done[run.key])
+    progress = GridProgress(grid, len(done))
     failures: list[str] = []
     left = [run for run in grid.runs if run.key not in done]
     for _ in range(2):  # runs of other processes may be finished or abandoned by the second pass
         elsewhere = []
         for run in left:
-            watcher.begun(run)
+            progress.begun(run)
             try:
                 finished = runner.make(run)
             except ReadletError as error:
                 failures.append(f"{run.label}: {error}")
-                watcher.failed(run, error)
+                progress.failed(run, error)
                 continue
             if finished is None:
                 elsewhere.append(run)
-                watcher.skipped(run)
+                progress.skipped(run)
             else:
                 done[run.key] = finished
-                watcher.finished(run, finished)
+                progress.finished(run, finished)
         left = elsewhere
+    progress.say(progress.count)
     raise_failures(grid, failures)
     return done
 
@@ -210,9 +227,7 @@ def finish(
         finished=datetime.now(UTC).isoformat(timespec="seconds"),
         items=hashlib.sha256(json.dumps(list(scored.ids)).encode()).hexdigest()[:16],
         sources=dict(source_digests(run.recipe)),
-        files=folder.digests(),
     )
-    result = result.model_copy(update={"digest": result.own_digest()})
     with atomic_text(folder.path / RESULT) as stream:
         stream.write(result.model_dump_json(indent=1))
     shutil.rmtree(folder.work, ignore_errors=True)

@@ -1,7 +1,6 @@
 """A table file: what is compared, from which recipe, with which seeds, and the paper's figures."""
 
 import re
-from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -52,34 +51,9 @@ def task_named(name: str) -> Task | None:
     return class_task([str(number) for number in range(int(found[1]))], metrics)
 
 
-def task_of(scores: Mapping[str, float]) -> Task:
-    """The task with these metrics; the first one decides."""
-    for task in (SPANS, VALUES):
-        if scores.keys() >= {*task.headline}:
-            return task
-    return class_task(_TWO, [name for name in scores if name in CLASS_METRICS])
-
-
 Changes = dict[str, Any]
 """Part of a recipe, nested as in its TOML: `{"training": {"ema": 0.0}}`."""
 Choices = dict[str, Changes]
-
-
-def _all_different(values: list[Any]) -> list[Any]:
-    for number, value in enumerate(values):
-        if value in values[:number]:
-            raise ValueError(f"{value!r} is listed twice; leave one out")
-    return values
-
-
-def _pairs_of_two(pairs: list[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Every pair counts in the correction for multiple tests, so each must be a real comparison."""
-    for number, (first, second) in enumerate(pairs):
-        if first == second:
-            raise ValueError(f"{first!r} is compared with itself; name another row")
-        if {first, second} in map(set, pairs[:number]):
-            raise ValueError(f"{first!r} and {second!r} are compared twice; leave one pair out")
-    return pairs
 
 
 def _is_count_or_list(value: Any) -> Any:
@@ -124,7 +98,7 @@ class Small(_Part):
     note: str = ""
     combine: Combine | None = None
     baseline: str = ""
-    compare: Annotated[list[tuple[str, str]], AfterValidator(_pairs_of_two)] = []
+    compare: list[tuple[str, str]] = []
 
 
 class Table(_Part):
@@ -148,7 +122,7 @@ class Table(_Part):
     there is one axis, and "baseline" if there are several."""
     seeds: Seeds = 2
     """Number of seeds, counted from 0, or a list of seeds."""
-    metrics: Annotated[list[Metric], Field(min_length=1), AfterValidator(_all_different)] = [
+    metrics: Annotated[list[Metric], Field(min_length=1)] = [
         "exact",
         "f1",
     ]
@@ -157,7 +131,7 @@ class Table(_Part):
     axes: Annotated[dict[str, Choices], Field(min_length=1)]
     paper: dict[str, dict[Metric, StrictFloat]] = {}
     """Results of the paper: row, metric, value."""
-    compare: Annotated[list[tuple[str, str]], AfterValidator(_pairs_of_two)] = []
+    compare: list[tuple[str, str]] = []
     """Pairs of rows to compare; empty: every row against the first."""
     small: Small | None = None
     _file: str = PrivateAttr("")
