@@ -146,7 +146,6 @@ def _generate(
         "machine": "none",
         "versions": versions(),
         "finished": "2030-01-01T00:00:00+00:00",
-        "sources": {},
         "items": "same",
         "task": "spans",
     }

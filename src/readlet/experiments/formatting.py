@@ -7,7 +7,7 @@ import io
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
@@ -336,6 +336,6 @@ _RENDERERS: Mapping[str, Callable[[Report, str], str]] = {
     "md": markdown,
     "html": html,
     "tex": lambda report, _: tex(report),
-    "json": lambda report, _: json.dumps(report.as_json(), ensure_ascii=False, indent=1),
+    "json": lambda report, _: json.dumps(asdict(report), ensure_ascii=False, indent=1),
     "svg": lambda report, _: learning_curves(report),
 }

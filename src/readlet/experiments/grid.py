@@ -88,7 +88,7 @@ def expand(
         if name not in names:
             raise bad_input(table.label, name, "no such row", nearest(name, names, "rows"))
     _reject_duplicate_names(table, rows)
-    base = load_recipe(table.recipe)
+    base = load_recipe(table.recipe_source)
     _check_parts(table, rows, base)
     rows = [row for row in rows if row.name in only or not only]
     runs = []
@@ -288,17 +288,6 @@ def run_key(recipe: Recipe) -> str:
         own = "" if recipe.training.start else encoder_digest(value)
         values[section][field] = own
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:16]
-
-
-def source_digests(recipe: Recipe) -> dict[str, str]:
-    """Digests of the files and readers of a recipe, by name."""
-    sources = fields_with(recipe, SourceFile, SourceReader)
-    names = [name for field in sources for name in names_in(field.value)]
-    found = {Path(name).as_posix(): _digest(name) for name in names}
-    if not recipe.training.start:
-        for encoder in fields_with(recipe, SourceEncoder):
-            found[Path(encoder.value).as_posix()] = encoder_digest(encoder.value)
-    return found
 
 
 def _digest(source: str) -> str:

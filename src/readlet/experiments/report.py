@@ -5,7 +5,7 @@ Scores and differences are in percent and points. A row's score is the mean over
 
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -65,17 +65,12 @@ class Report:
     machines: list[str]
     remarks: list[str]  # caveats
 
-    def as_json(self) -> dict[str, Any]:
-        return asdict(self)
-
 
 def report_on(grid: Grid, runs: Path) -> Report:
     """A report on the finished runs of a grid in a folder of runs."""
     found = find_finished(grid, runs)
     if not found.runs and found.damaged:
-        more = f" (and {len(found.damaged) - 1} more)" if len(found.damaged) > 1 else ""
-        fault = f"all finished runs are damaged: {found.damaged[0]}{more}"
-        raise ReadletError(f"{grid.table.name}: {fault}")
+        raise ReadletError(f"{grid.table.name}: all runs are damaged: {found.damaged[0]}")
     if not found.runs:
         fault = f"holds no finished run of {grid.table.name}"
         remedy = (

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from readlet.console import say
 from readlet.errors import ReadletError
-from readlet.experiments.grid import Grid, Run, run_key, source_digests
+from readlet.experiments.grid import Grid, Run, run_key
 from readlet.experiments.store import (
     ANSWERS,
     LOG,
@@ -226,7 +226,6 @@ def finish(
         versions=versions(),
         finished=datetime.now(UTC).isoformat(timespec="seconds"),
         items=hashlib.sha256(json.dumps(list(scored.ids)).encode()).hexdigest()[:16],
-        sources=dict(source_digests(run.recipe)),
     )
     with atomic_text(folder.path / RESULT) as stream:
         stream.write(result.model_dump_json(indent=1))

@@ -137,6 +137,12 @@ class Table(_Part):
     _file: str = PrivateAttr("")
 
     @property
+    def recipe_source(self) -> str:
+        """Its recipe: a shipped one, or a file, looked up in the folder of the table too."""
+        beside = Path(self._file).parent / self.recipe
+        return str(beside) if beside.is_file() else self.recipe
+
+    @property
     def label(self) -> str:
         """Its name in error messages: the file, if it was read from one."""
         return self._file or self.name
@@ -160,21 +166,14 @@ class Table(_Part):
         small = self.small
         if small is None:
             raise bad_input(self.label, "", "has no small variant", "run it without --small")
-        return self.model_copy(
-            update={
-                "name": f"{self.name}-small",
-                "title": f"{self.title} (small variant: bundled corpus)",
-                "recipe": small.recipe,
-                "seeds": small.seeds,
-                "set": small.set,
-                "axes": self.axes | small.axes,
-                "combine": small.combine or self.combine,
-                "note": small.note or self.note,
-                "baseline": small.baseline or self.baseline,
-                "compare": small.compare or self.compare,
-                "paper": {},
-            }
-        )
+        own = {name: value for name, value in small if value or name in ("seeds", "set")}
+        changes = {
+            "name": f"{self.name}-small",
+            "title": f"{self.title} (small variant: bundled corpus)",
+            "axes": self.axes | small.axes,
+            "paper": {},
+        }
+        return self.model_copy(update=own | changes)
 
 
 def shipped_tables() -> list[str]:
@@ -183,27 +182,14 @@ def shipped_tables() -> list[str]:
 
 
 def load_table(source: str) -> Table:
-    """A table by shipped name or file. Recipe files are looked up in the folder of the table."""
+    """A table by shipped name or file."""
     shipped = shipped_files("experiments", "tables")
     try:
         table = Table.model_validate(read_toml(source, shipped, "table"))
     except ValidationError as error:
         raise _table_error(error, source) from None
     table._file = source
-    return table if source in shipped else _with_relative_files(table, Path(source).parent)
-
-
-def _with_relative_files(table: Table, folder: Path) -> Table:
-    """The table with its recipe files looked up in its folder."""
-
-    def resolve(recipe: str) -> str:
-        return str(folder / recipe) if (folder / recipe).is_file() else recipe
-
-    changed: dict[str, Any] = {"recipe": resolve(table.recipe)}
-    if table.small is not None:
-        small = {"recipe": resolve(table.small.recipe)}
-        changed["small"] = table.small.model_copy(update=small)
-    return table.model_copy(update=changed)
+    return table
 
 
 def _table_error(error: ValidationError, source: str) -> ReadletError:

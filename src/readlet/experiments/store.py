@@ -112,7 +112,6 @@ class Result(BaseModel):
     versions: dict[str, str]
     finished: str  # when
     items: str  # digest of the ids of the questions or sentences, in order
-    sources: dict[str, str]  # files used for training and evaluation: name, digest
 
     @property
     def seed(self) -> int:
