@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import save_file
 
-import readlet.training.train
+import readlet.experiments.runner
 from readlet.data import read_examples, write_examples
 from readlet.experiments.grid import Run, expand, plan
 from readlet.experiments.runner import run_grid
@@ -47,7 +47,7 @@ def runner_share(folder: Path, epochs: int) -> tuple[float, float]:
         axes={"rate": choices},
     )
     training = 0.0
-    train = readlet.training.train.train
+    train = readlet.experiments.runner.train
 
     def timed(*args: Any, **named: Any) -> Any:
         nonlocal training
@@ -56,12 +56,12 @@ def runner_share(folder: Path, epochs: int) -> tuple[float, float]:
         training += time.perf_counter() - began
         return trained
 
-    readlet.training.train.train = timed
+    readlet.experiments.runner.train = timed
     began = time.perf_counter()
     grid = expand(table)
     run_grid(grid, folder)
     total = time.perf_counter() - began
-    readlet.training.train.train = train
+    readlet.experiments.runner.train = train
     return total, (total - training) / total
 
 

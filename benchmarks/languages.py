@@ -24,8 +24,7 @@ from readlet.errors import ReadletError
 from readlet.evaluation.squad import rules_of, score_questions
 from readlet.evaluation.statistics import bootstrap_interval, paired_permutation
 from readlet.experiments.grid import plan
-from readlet.experiments.runner import find_finished
-from readlet.experiments.store import READER
+from readlet.experiments.store import READER, find_finished
 from readlet.inference.evaluate_questions import predict
 from readlet.inference.inputs import ALL_ANSWERABLE
 from readlet.inference.reader import Reader

@@ -25,9 +25,8 @@ from readlet.evaluation.statistics import holm, paired_t
 from readlet.experiments.differences import Difference
 from readlet.experiments.grid import Grid, plan
 from readlet.experiments.report import build_report
-from readlet.experiments.runner import find_finished
 from readlet.experiments.spec import LABELS
-from readlet.experiments.store import FinishedRun
+from readlet.experiments.store import FinishedRun, find_finished
 
 TABLE = "poolers-glue"
 CLS = "CLS"

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from readlet.errors import ReadletError
 from readlet.experiments.grid import plan
-from readlet.experiments.runner import find_finished
+from readlet.experiments.store import find_finished
 from readlet.models.qacnn.recipe import QacnnRecipe
 
 TABLE = "normsoftmax-robustness"

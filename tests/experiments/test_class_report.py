@@ -14,9 +14,9 @@ from readlet.evaluation.classification import MATTHEWS, class_items
 from readlet.experiments.formatting import write_report
 from readlet.experiments.grid import Grid, expand
 from readlet.experiments.report import Report, build_report, report_on
-from readlet.experiments.runner import find_finished, finish
+from readlet.experiments.runner import finish
 from readlet.experiments.spec import load_table, task_named
-from readlet.experiments.store import RunFolder
+from readlet.experiments.store import RunFolder, find_finished
 from readlet.training.train import Trained
 from readlet.types import Sentence
 

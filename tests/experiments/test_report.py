@@ -11,9 +11,8 @@ from safetensors.numpy import save_file
 from readlet.data import read_examples
 from readlet.experiments.grid import Grid, expand
 from readlet.experiments.report import Report, build_report
-from readlet.experiments.runner import find_finished
 from readlet.experiments.spec import load_table
-from readlet.experiments.store import Result
+from readlet.experiments.store import Result, find_finished
 from readlet.inference.evaluate_questions import write_predictions
 from readlet.types import Example
 

@@ -22,9 +22,9 @@ from readlet.engine.loop import TrainingLoop
 from readlet.errors import ReadletError
 from readlet.experiments import runner as runner_module
 from readlet.experiments.grid import Grid, Run, expand
-from readlet.experiments.runner import find_finished, run_grid
+from readlet.experiments.runner import run_grid
 from readlet.experiments.spec import load_table
-from readlet.experiments.store import DamagedRunError, RunFolder
+from readlet.experiments.store import DamagedRunError, RunFolder, find_finished
 
 Write = Callable[..., str]
 

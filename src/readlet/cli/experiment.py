@@ -108,7 +108,7 @@ def run(
 
 def _show_plan(grid: "Grid", folder: Path) -> None:
     """Print every row with the number of its finished runs."""
-    from readlet.experiments.runner import find_finished
+    from readlet.experiments.store import find_finished
 
     done, damaged = find_finished(grid, folder)
     for fault in damaged:

@@ -17,11 +17,16 @@ from readlet.experiments.grid import Grid, Run
 from readlet.experiments.runner import (
     GridProgress,
     Runner,
-    find_finished,
     raise_failures,
     take_folder,
 )
-from readlet.experiments.store import RESULT, DamagedRunError, FinishedRun, RunFolder
+from readlet.experiments.store import (
+    RESULT,
+    DamagedRunError,
+    FinishedRun,
+    RunFolder,
+    find_finished,
+)
 from readlet.storage.files import atomic_bytes, cache_folder
 
 _CORES = 2  # of an actor without a GPU

@@ -13,8 +13,7 @@ from readlet.errors import ReadletError, bad_input
 from readlet.evaluation.classification import PREDICTED_CLASSES
 from readlet.experiments.differences import Difference, Runs, find_differences
 from readlet.experiments.grid import Grid
-from readlet.experiments.runner import find_finished
-from readlet.experiments.store import FinishedRun
+from readlet.experiments.store import FinishedRun, find_finished
 
 
 @dataclass(frozen=True)

@@ -6,14 +6,21 @@ finished run is never repeated, and an interrupted one resumes at its last check
 
 import hashlib
 import json
+import os
+import platform
 import shutil
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+import torch
+from accelerate.utils import broadcast_object_list
 
 from readlet.console import say
+from readlet.engine.processes import in_main, is_main_process, make_accelerator
 from readlet.errors import ReadletError
 from readlet.experiments.grid import Grid, Run, run_key
 from readlet.experiments.store import (
@@ -23,22 +30,23 @@ from readlet.experiments.store import (
     RESULT,
     RESUME_HINT,
     SCORES,
-    DamagedRunError,
     FinishedRun,
     Result,
     RunFolder,
-    StoredRuns,
     check_runs,
+    find_finished,
     read_log,
     versions,
 )
+from readlet.inference.evaluate_questions import write_predictions
 from readlet.recipe.recipe import Recipe, fields_with
 from readlet.storage.files import atomic_text
 from readlet.storage.overwrite import make_folder
 from readlet.storage.sections import AffectsCompilation
-
-if TYPE_CHECKING:
-    from readlet.training.train import Trained
+from readlet.storage.stored_files import save_tensors
+from readlet.training.run_folder import inputs_of
+from readlet.training.train import Trained, train
+from readlet.training.training_data import RecentData
 
 
 class GridProgress:
@@ -68,8 +76,6 @@ class GridProgress:
         self.say(f"{run.label}: running in another process")
 
     def say(self, text: str) -> None:
-        from readlet.engine.processes import is_main_process
-
         if is_main_process():
             say(text)
 
@@ -78,9 +84,6 @@ class Runner:
     """Trains one run after the other and caches what the next one can reuse."""
 
     def __init__(self, out: Path, *, keep_readers: bool = False, data_sets: int = 4) -> None:
-        from readlet.engine.processes import make_accelerator
-        from readlet.training.training_data import RecentData
-
         versions()  # cache them now: the code on disk may change while runs are trained
         self._out = out
         self._keep_readers = keep_readers
@@ -112,9 +115,7 @@ class Runner:
         assert finished is not None
         return finished
 
-    def _train(self, folder: RunFolder, recipe: Recipe, *, resume: bool) -> "Trained":
-        from readlet.training.train import train
-
+    def _train(self, folder: RunFolder, recipe: Recipe, *, resume: bool) -> Trained:
         return train(
             recipe,
             folder.work,
@@ -126,8 +127,6 @@ class Runner:
         )
 
     def _forget_other_programs(self, recipe: Recipe) -> None:
-        import torch
-
         if self._programs != (programs := _programs(recipe)):
             if torch.cuda.is_available():  # where programs are compiled
                 torch._dynamo.reset()  # programs of other networks count towards its limit
@@ -135,16 +134,12 @@ class Runner:
 
     def _agreed(self, value: bool) -> bool:
         """The value of the main process, in all processes."""
-        from accelerate.utils import broadcast_object_list
-
         shared = [value]
         broadcast_object_list(shared)
         return shared[0]
 
     def in_main(self, work: Callable[[], object]) -> None:
         """Do work in the main process only; if it fails, all processes raise the error."""
-        from readlet.engine.processes import in_main
-
         in_main(self._processes, work)
 
 
@@ -193,15 +188,9 @@ def raise_failures(grid: Grid, failures: Sequence[str]) -> None:
 
 
 def finish(
-    folder: RunFolder, run: Run, trained: "Trained", machine: str, *, keep_reader: bool
+    folder: RunFolder, run: Run, trained: Trained, machine: str, *, keep_reader: bool
 ) -> None:
     """Write the files of a run; the result is written last and marks the run as finished."""
-    import numpy as np
-    import torch
-
-    from readlet.inference.evaluate_questions import write_predictions
-    from readlet.storage.stored_files import save_tensors
-
     scored = trained.task.score(trained.examples, trained.predictions)
     # Single precision: a grid has hundreds of runs, and significance tests need no more.
     items = {
@@ -234,24 +223,8 @@ def finish(
 
 def take_folder(out: Path, grid: Grid) -> None:
     """Check that the folder may be written, and make it."""
-    from readlet.training.run_folder import inputs_of
-
     check_runs(out, [path for run in grid.runs for path in inputs_of(run.recipe)])
     make_folder(out)
-
-
-def find_finished(grid: Grid, out: Path) -> StoredRuns:
-    """The finished runs of the grid, without changing any files."""
-    found = StoredRuns({}, [])
-    for run in grid.runs:
-        try:
-            finished = RunFolder(out / run.key).read()
-        except DamagedRunError as error:
-            found.damaged.append(f"{run.label}: {error}")
-            continue
-        if finished is not None:
-            found.runs[run.key] = finished
-    return found
 
 
 def _programs(recipe: Recipe) -> Any:
@@ -282,11 +255,6 @@ def _reject_changed_data(run: Run) -> None:
 
 
 def _machine() -> str:
-    import os
-    import platform
-
-    import torch
-
     count = int(os.environ.get("WORLD_SIZE", "1"))
     if torch.cuda.is_available():
         return f"{count} × {torch.cuda.get_device_name()}"

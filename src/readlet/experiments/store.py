@@ -24,6 +24,7 @@ from safetensors import SafetensorError
 
 from readlet.errors import ReadletError, bad_input
 from readlet.evaluation.task import Items, Task
+from readlet.experiments.grid import Grid
 from readlet.experiments.spec import task_named
 from readlet.storage.files import locked, text_lines
 from readlet.storage.overwrite import check_folder, others
@@ -189,3 +190,17 @@ class FinishedRun:
     @cached_property
     def log(self) -> list[dict[str, Any]]:
         return read_log(self.folder.path / LOG)
+
+
+def find_finished(grid: Grid, out: Path) -> StoredRuns:
+    """The finished runs of the grid, without changing any files."""
+    found = StoredRuns({}, [])
+    for run in grid.runs:
+        try:
+            finished = RunFolder(out / run.key).read()
+        except DamagedRunError as error:
+            found.damaged.append(f"{run.label}: {error}")
+            continue
+        if finished is not None:
+            found.runs[run.key] = finished
+    return found
