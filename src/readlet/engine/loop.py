@@ -31,7 +31,7 @@ from readlet.engine.optimiser import (
     make_optimizer,
     one_group,
 )
-from readlet.engine.processes import in_main, stop_signals
+from readlet.engine.processes import in_main, memory_mib, stop_signals
 from readlet.engine.step import (
     Batch,
     BatchPlan,
@@ -42,6 +42,7 @@ from readlet.engine.step import (
     Shape,
     can_be_captured,
 )
+from readlet.engine.tracking import Tracker
 from readlet.engine.weight_selection import Average, Evaluator, WeightSelection
 from readlet.recipe.recipe import Training
 from readlet.storage.files import atomic_text, written_to
@@ -55,10 +56,13 @@ class TrainingLog:
     A resumed run writes the lines of later steps again.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, tracker: Tracker | None = None) -> None:
         self._path = folder / LOG
+        self._tracker = tracker  # gets the same values
 
     def add(self, values: dict[str, Any]) -> None:
+        if self._tracker is not None:
+            self._tracker.log(values)
         line = json.dumps(values)
         with written_to(self._path), self._path.open("a") as stream:
             stream.write(line + "\n")
@@ -80,17 +84,6 @@ def _step_of(line: str) -> int:
         return int(json.loads(line)["step"])
     except (ValueError, KeyError):
         return sys.maxsize
-
-
-def memory_mib(device: torch.device) -> float | None:
-    """Peak memory of this process so far: on the GPU if it uses one, otherwise in total."""
-    if device.type == "cuda":
-        return torch.cuda.max_memory_allocated(device) / 2**20
-    try:
-        import resource
-    except ImportError:  # not on Windows
-        return None
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
 
 
 class LossMeter:
@@ -158,6 +151,7 @@ class TrainingLoop:
         groups: list[ParameterGroup] | None = None,  # None: one group of parameters
         *,
         saves_last: bool = True,  # a checkpoint at the end, so that resuming repeats nothing
+        tracker: Tracker | None = None,
     ) -> None:
         self._saves_last = saves_last
         self._how_to_resume = how_to_resume
@@ -165,7 +159,7 @@ class TrainingLoop:
         self.settings = settings
         self.batches = batches
         self.folder = folder
-        self.log = TrainingLog(folder)
+        self.log = TrainingLog(folder, tracker)
         self.accelerator = accelerator
         device = accelerator.device
         module.to(device)

@@ -22,6 +22,7 @@ from torch import Tensor, nn
 
 from readlet.console import say
 from readlet.engine.loop import Outcome, TrainingLog, TrainingLoop
+from readlet.engine.tracking import Tracker
 from readlet.engine.weight_selection import Evaluator, Scores
 from readlet.evaluation.squad import SPANS
 from readlet.evaluation.task import Scored
@@ -93,6 +94,7 @@ def cross_validate(
     evaluator: SpanEvaluator,
     folder: Path,
     accelerator: Accelerator,
+    tracker: Tracker | None = None,
 ) -> tuple[Outcome, Fitted]:
     """Train the readers of the parts. The evaluator's gets their mean weights at the best epoch.
 
@@ -112,7 +114,7 @@ def cross_validate(
         steps += _train_without(part, epochs, recipe, objective, split, folder, accelerator)
     tried = [_scored(own, epoch, start) for epoch in epochs]
     best = max(range(len(tried)), key=lambda epoch: tried[epoch][2].summary[SPANS.decisive])
-    log = TrainingLog(folder)
+    log = TrainingLog(folder, tracker)
     for number, (_, _, result) in enumerate(tried):
         place = {"step": number * steps // len(tried), "epoch": float(number), "seconds": 0.0}
         log.add(place | result.summary)

@@ -12,6 +12,7 @@ from readlet.data import source_path
 from readlet.engine.checkpoint import checkpoints_in, drafts_in, find_checkpoint
 from readlet.engine.loop import LOG
 from readlet.engine.processes import in_main, is_main_process
+from readlet.engine.tracking import EVENTS
 from readlet.engine.weight_selection import BEST
 from readlet.errors import CannotResumeError, bad_input
 from readlet.inference.model_folder import BUNDLED, CONFIG, own_files, reader_files, reader_folder
@@ -94,7 +95,7 @@ def foreign_to_run(folder: Path) -> Iterator[Path]:
     """Entries of the folder that belong neither to a run, interrupted or not, nor to its reader."""
     own = own_files(folder)
     if is_run(folder):
-        own |= {_RECIPE, DATA, NOTES, LOG, BEST, PART}
+        own |= {_RECIPE, DATA, NOTES, LOG, BEST, PART, EVENTS}
         own |= {path.name for path in (*checkpoints_in(folder), *drafts_in(folder))}
     return others(folder, own, {_RECIPE})
 

@@ -4,6 +4,7 @@ import json
 import time
 import warnings
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from readlet.console import say
 from readlet.engine.checkpoint import remove_checkpoints
 from readlet.engine.loop import WITH_RESUME, Outcome, TrainingLoop
 from readlet.engine.processes import in_main, is_main_process, make_accelerator
+from readlet.engine.tracking import check_tracker, tracked
 from readlet.engine.weight_selection import BEST, Evaluator
 from readlet.errors import FailedTrainingError, memory_reported
 from readlet.evaluation.task import Task
@@ -78,10 +80,13 @@ class Trained:
     task: Task
 
 
-def train_reader(recipe: Recipe, folder: str | Path, *, resume: bool = False) -> TrainedModel:
+def train_reader(
+    recipe: Recipe, folder: str | Path, *, resume: bool = False, track: str = ""
+) -> TrainedModel:
     """Train, calibrate on the held-out items, score on dev, and save the reader or classifier.
 
-    With `resume` an interrupted run of the same recipe continues.
+    With `resume` an interrupted run of the same recipe continues. `track` sends losses and scores
+    to tensorboard, wandb, mlflow or trackio.
 
     >>> from readlet import load_recipe
     >>> recipe = load_recipe("tiny", ["training.epochs=1", "data.share=0.05"])
@@ -90,12 +95,14 @@ def train_reader(recipe: Recipe, folder: str | Path, *, resume: bool = False) ->
     ['HasAns_exact', 'HasAns_f1']
     """
     folder = Path(folder)
+    if track:
+        check_tracker(track)
     data_files(recipe)
     in_main(make_accelerator(), lambda: check_run_folder(recipe, folder, resume=resume))
     if resume and is_finished(folder, lambda: _as_trained(recipe)):
         say(f"{folder}: is finished; nothing to resume")
         return load_model(folder, recipe)
-    model = train(recipe, folder, resume=resume).model
+    model = train(recipe, folder, resume=resume, track=track).model
     if is_main_process():
         if getattr(recipe.training, "stored", "") == "int8":
             model = _written_small(model, folder)
@@ -132,6 +139,7 @@ def train(
     recent: RecentData | None = None,
     how_to_resume: str = WITH_RESUME,
     saves_last: bool = True,
+    track: str = "",
 ) -> Trained:
     """Train, calibrate and score. The folder gets checkpoints and the log; no model is saved.
 
@@ -156,6 +164,7 @@ def train(
     with (
         claimed_folder(recipe, folder, accelerator, resume=resume),
         memory_reported("lower training.batch_size", FailedTrainingError),
+        tracked(track, recipe, folder) if track and is_main_process() else nullcontext() as tracker,
     ):
         if crosses:
             assert split is not None
@@ -175,7 +184,7 @@ def train(
             assert isinstance(objective, SpanObjective)
             assert split is not None
             outcome, fitted = cross_validate(
-                recipe, objective, split, evaluator, folder, accelerator
+                recipe, objective, split, evaluator, folder, accelerator, tracker
             )
             own = f"the {evaluator.task.noun} themselves, cross-validated"
             return _finish(recipe, data, evaluator, outcome, fitted, start, own)
@@ -197,6 +206,7 @@ def train(
             how_to_resume,
             scorer.groups(settings),
             saves_last=saves_last,
+            tracker=tracker,
         )
         if resume:
             loop.resume()
