@@ -59,8 +59,8 @@ def test_every_tracker_gets_the_recipe_and_is_closed(
     kind = LOGGER_TYPE_TO_CLASS[name]
     for method in ("start", "store_init_configuration", "log", "finish"):
         monkeypatch.setattr(kind, method, noted(method))
-    with tracking.tracked(name, load_recipe("tiny"), tmp_path) as tracker:
-        tracker.log({"step": 3, "epoch": 0.5, "seconds": 1, "loss": None, "rollback": True})
+    with tracking.tracked(name, load_recipe("tiny"), tmp_path) as log:
+        log({"step": 3, "epoch": 0.5, "seconds": 1, "loss": None, "rollback": True})
     started, stored, logged, finished = calls
     assert stored[1]["training.epochs"] == 20
     assert logged[1:] == ({"train/rollback": 1.0}, 3)

@@ -4,7 +4,7 @@ import json
 import math
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,12 +42,15 @@ from readlet.engine.step import (
     Shape,
     can_be_captured,
 )
-from readlet.engine.tracking import Tracker
 from readlet.engine.weight_selection import Average, Evaluator, WeightSelection
 from readlet.recipe.recipe import Training
 from readlet.storage.files import atomic_text, written_to
 
 LOG = "log.jsonl"
+
+
+Track = Callable[[dict[str, Any]], None]
+"""Gets every record of the log."""
 
 
 class TrainingLog:
@@ -56,13 +59,13 @@ class TrainingLog:
     A resumed run writes the lines of later steps again.
     """
 
-    def __init__(self, folder: Path, tracker: Tracker | None = None) -> None:
+    def __init__(self, folder: Path, track: Track | None = None) -> None:
         self._path = folder / LOG
-        self._tracker = tracker  # gets the same values
+        self._track = track
 
     def add(self, values: dict[str, Any]) -> None:
-        if self._tracker is not None:
-            self._tracker.log(values)
+        if self._track is not None:
+            self._track(values)
         line = json.dumps(values)
         with written_to(self._path), self._path.open("a") as stream:
             stream.write(line + "\n")
@@ -151,7 +154,7 @@ class TrainingLoop:
         groups: list[ParameterGroup] | None = None,  # None: one group of parameters
         *,
         saves_last: bool = True,  # a checkpoint at the end, so that resuming repeats nothing
-        tracker: Tracker | None = None,
+        track: Track | None = None,
     ) -> None:
         self._saves_last = saves_last
         self._how_to_resume = how_to_resume
@@ -159,7 +162,7 @@ class TrainingLoop:
         self.settings = settings
         self.batches = batches
         self.folder = folder
-        self.log = TrainingLog(folder, tracker)
+        self.log = TrainingLog(folder, track)
         self.accelerator = accelerator
         device = accelerator.device
         module.to(device)

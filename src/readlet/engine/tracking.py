@@ -1,6 +1,6 @@
 """The losses and scores of a training, sent to the tracker that a team uses (by accelerate)."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,23 +16,6 @@ _PROJECT = "readlet"
 _PLACE = ("step", "epoch", "seconds")
 
 
-class Tracker:
-    """A run in a tracker; it gets the records of the log."""
-
-    def __init__(self, tracker: Any) -> None:
-        self._tracker = tracker
-
-    def log(self, record: Mapping[str, Any]) -> None:
-        """A record with a loss is of training, one without is an evaluation."""
-        part = "train" if "loss" in record else "dev"
-        values = {
-            f"{part}/{name}": float(value)
-            for name, value in record.items()
-            if name not in _PLACE and value is not None
-        }
-        self._tracker.log(values, step=record["step"])
-
-
 def check_tracker(name: str) -> None:
     """An error if there is no such tracker, or its library is missing."""
     if name not in TRACKERS:
@@ -42,26 +25,35 @@ def check_tracker(name: str) -> None:
 
 
 @contextmanager
-def tracked(name: str, recipe: Recipe, folder: Path) -> Iterator[Tracker]:
-    """A run of this folder's name, with the fields of the recipe. Call it in the main process."""
+def tracked(
+    name: str, recipe: Recipe, folder: Path
+) -> Iterator[Callable[[Mapping[str, Any]], None]]:
+    """A run of this folder's name, with the fields of the recipe; it gets records of the log."""
     from accelerate.tracking import LOGGER_TYPE_TO_CLASS
 
     place: dict[str, Any] = {"run_name" if name == "mlflow" else "name": folder.name}
     if name == "tensorboard":
         place = {"logging_dir": folder}
-    fields = {field.path: field.value for field in fields_of(recipe)}
     plain = (bool, int, float, str)
-    project = EVENTS if name == "tensorboard" else _PROJECT
+    fields = {
+        f.path: f.value if isinstance(f.value, plain) else str(f.value) for f in fields_of(recipe)
+    }
     try:
-        tracker = LOGGER_TYPE_TO_CLASS[name](project, **place)
-        tracker.start()
-        tracker.store_init_configuration(
-            {path: v if isinstance(v, plain) else str(v) for path, v in fields.items()}
+        tracker = LOGGER_TYPE_TO_CLASS[name](
+            EVENTS if "logging_dir" in place else _PROJECT, **place
         )
+        tracker.start()
+        tracker.store_init_configuration(fields)
     except Exception as error:  # of any kind: every library has its own
         reason = " ".join(str(error).split())
         raise ReadletError(f"--track {name}: {reason}; set it up, or leave --track out") from error
+
+    def log(record: Mapping[str, Any]) -> None:
+        part = "train" if "loss" in record else "dev"
+        known = {n: v for n, v in record.items() if n not in _PLACE and v is not None}
+        tracker.log({f"{part}/{n}": float(v) for n, v in known.items()}, step=record["step"])
+
     try:
-        yield Tracker(tracker)
+        yield log
     finally:
         tracker.finish()

@@ -16,14 +16,14 @@ from readlet.experiments.grid import Grid
 from readlet.experiments.store import FinishedRun, find_finished
 
 
-@dataclass(frozen=True)
+@dataclass
 class Cell:
     """A row's score by one metric."""
 
     mean: float
     deviation: float | None  # standard deviation over the seeds; None for a single one
     seeds: dict[int, float]
-    is_best: bool
+    is_best: bool = False
 
 
 @dataclass(frozen=True)
@@ -109,44 +109,39 @@ def build_report(grid: Grid, done: Mapping[str, FinishedRun]) -> Report:
 
 
 def _rows(grid: Grid, runs: Runs, metrics: Sequence[str]) -> list[ReportRow]:
-    scores: dict[str, dict[str, dict[int, float]]] = {}  # row, metric, seed
-    for name, listed in runs.items():
-        of_metric = {
-            m: {r.result.seed: r.result.scores[m] for r in listed if m in r.result.scores}
-            for m in metrics
-        }
-        scores[name] = {m: values for m, values in of_metric.items() if values}
-    means = {n: {m: statistics.fmean(v.values()) for m, v in s.items()} for n, s in scores.items()}
-    best = {m: max(row[m] for row in means.values() if m in row) for m in metrics}
     rows = []
     for row in grid.rows:
         listed = runs[row.name]
-        cells = {
-            m: Cell(
-                mean=means[row.name][m],
-                deviation=statistics.stdev(values.values()) if len(values) > 1 else None,
-                seeds=values,
-                # Rounded as printed: of two rows with the same number, both are the best.
-                is_best=round(means[row.name][m], 2) == round(best[m], 2),
-            )
-            for m, values in scores[row.name].items()
-        }
+        first = listed[0] if listed else None
+        cells = {m: cell for m in metrics if (cell := _cell(listed, m)) is not None}
         rows.append(
             ReportRow(
                 name=row.name,
-                task=listed[0].task.name if listed else "",
+                task=first.task.name if first else "",
                 planned=len(grid.of_row(row.name)),
                 finished=len(listed),
                 cells=cells,
                 paper={str(m): v for m, v in grid.table.paper.get(row.name, {}).items()},
-                parameters=listed[0].result.parameters if listed else None,
+                parameters=first.result.parameters if first else None,
                 seconds=statistics.fmean(r.result.seconds for r in listed) if listed else None,
-                curve=joined_curve([r.log for r in listed], listed[0].task.decisive)
-                if listed
-                else [],
+                curve=joined_curve([r.log for r in listed], first.task.decisive) if first else [],
             )
         )
+    for metric in metrics:
+        found = [row.cells[metric] for row in rows if metric in row.cells]
+        # Rounded as printed: of two rows with the same number, both are the best.
+        best = max(round(cell.mean, 2) for cell in found)
+        for cell in found:
+            cell.is_best = round(cell.mean, 2) == best
     return rows
+
+
+def _cell(listed: Sequence[FinishedRun], metric: str) -> Cell | None:
+    seeds = {r.result.seed: r.result.scores[metric] for r in listed if metric in r.result.scores}
+    if not seeds:
+        return None
+    deviation = statistics.stdev(seeds.values()) if len(seeds) > 1 else None
+    return Cell(statistics.fmean(seeds.values()), deviation, seeds)
 
 
 def _noun(runs: Runs) -> str:

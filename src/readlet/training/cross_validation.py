@@ -21,8 +21,7 @@ from accelerate import Accelerator
 from torch import Tensor, nn
 
 from readlet.console import say
-from readlet.engine.loop import Outcome, TrainingLog, TrainingLoop
-from readlet.engine.tracking import Tracker
+from readlet.engine.loop import Outcome, Track, TrainingLog, TrainingLoop
 from readlet.engine.weight_selection import Evaluator, Scores
 from readlet.evaluation.squad import SPANS
 from readlet.evaluation.task import Scored
@@ -94,7 +93,7 @@ def cross_validate(
     evaluator: SpanEvaluator,
     folder: Path,
     accelerator: Accelerator,
-    tracker: Tracker | None = None,
+    track: Track | None = None,
 ) -> tuple[Outcome, Fitted]:
     """Train the readers of the parts. The evaluator's gets their mean weights at the best epoch.
 
@@ -114,7 +113,7 @@ def cross_validate(
         steps += _train_without(part, epochs, recipe, objective, split, folder, accelerator)
     tried = [_scored(own, epoch, start) for epoch in epochs]
     best = max(range(len(tried)), key=lambda epoch: tried[epoch][2].summary[SPANS.decisive])
-    log = TrainingLog(folder, tracker)
+    log = TrainingLog(folder, track)
     for number, (_, _, result) in enumerate(tried):
         place = {"step": number * steps // len(tried), "epoch": float(number), "seconds": 0.0}
         log.add(place | result.summary)

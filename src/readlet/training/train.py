@@ -164,7 +164,7 @@ def train(
     with (
         claimed_folder(recipe, folder, accelerator, resume=resume),
         memory_reported("lower training.batch_size", FailedTrainingError),
-        tracked(track, recipe, folder) if track and is_main_process() else nullcontext() as tracker,
+        tracked(track, recipe, folder) if track and is_main_process() else nullcontext() as log_to,
     ):
         if crosses:
             assert split is not None
@@ -184,7 +184,7 @@ def train(
             assert isinstance(objective, SpanObjective)
             assert split is not None
             outcome, fitted = cross_validate(
-                recipe, objective, split, evaluator, folder, accelerator, tracker
+                recipe, objective, split, evaluator, folder, accelerator, log_to
             )
             own = f"the {evaluator.task.noun} themselves, cross-validated"
             return _finish(recipe, data, evaluator, outcome, fitted, start, own)
@@ -206,7 +206,7 @@ def train(
             how_to_resume,
             scorer.groups(settings),
             saves_last=saves_last,
-            tracker=tracker,
+            track=log_to,
         )
         if resume:
             loop.resume()
