@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 import torch
 
-from readlet.inference.reader import Reader
 from readlet.models.qacnn.scorer import QacnnScorer
 from readlet.models.recipe_files import load_recipe
 from readlet.recipe.recipe import Recipe

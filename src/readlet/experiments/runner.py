@@ -9,7 +9,7 @@ import json
 import os
 import platform
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
@@ -89,34 +89,26 @@ class Runner:
         self._keep_readers = keep_readers
         self._recent = RecentData(capacity=data_sets)
         self._programs: Any = None
-        self._processes = make_accelerator()
+        self.processes = make_accelerator()
 
     def make(self, run: Run) -> FinishedRun | None:
         """Train or resume a run and store its results; None if another process is training it."""
         folder = RunFolder(self._out / run.key)
-        with folder.claimed() if self._processes.is_main_process else nullcontext(True) as free:
-            if not self._agreed(free):
+        with folder.claimed() if self.processes.is_main_process else nullcontext(True) as free:
+            shared = [free]  # what the main process found, in all processes
+            broadcast_object_list(shared)
+            if not shared[0]:
                 return None
             finished = folder.read()  # another process may have finished it in the meantime
             return finished or self._make(run, folder)
 
     def _make(self, run: Run, folder: RunFolder) -> FinishedRun:
-        recipe = _shared_by(run, self._processes.num_processes)
+        recipe = _shared_by(run, self.processes.num_processes)
         self._forget_other_programs(run.recipe)
         _reject_changed_data(run)
         resume = folder.is_begun
-        self.in_main(lambda: _prepare_work(folder, recipe, resume=resume))
-        trained = self._train(folder, recipe, resume=resume)
-        _reject_changed_data(run)
-        self.in_main(
-            lambda: finish(folder, run, trained, _machine(), keep_reader=self._keep_readers)
-        )
-        finished = folder.read()
-        assert finished is not None
-        return finished
-
-    def _train(self, folder: RunFolder, recipe: Recipe, *, resume: bool) -> Trained:
-        return train(
+        in_main(self.processes, lambda: _prepare_work(folder, recipe, resume=resume))
+        trained = train(
             recipe,
             folder.work,
             resume=resume,
@@ -125,22 +117,18 @@ class Runner:
             # It would be removed at once: of short runs, writing it takes a good part of the time.
             saves_last=False,
         )
+        _reject_changed_data(run)
+        keep = self._keep_readers
+        in_main(self.processes, lambda: finish(folder, run, trained, _machine(), keep_reader=keep))
+        finished = folder.read()
+        assert finished is not None
+        return finished
 
     def _forget_other_programs(self, recipe: Recipe) -> None:
         if self._programs != (programs := _programs(recipe)):
             if torch.cuda.is_available():  # where programs are compiled
                 torch._dynamo.reset()  # programs of other networks count towards its limit
             self._programs = programs
-
-    def _agreed(self, value: bool) -> bool:
-        """The value of the main process, in all processes."""
-        shared = [value]
-        broadcast_object_list(shared)
-        return shared[0]
-
-    def in_main(self, work: Callable[[], object]) -> None:
-        """Do work in the main process only; if it fails, all processes raise the error."""
-        in_main(self._processes, work)
 
 
 def run_grid(grid: Grid, out: Path, *, keep_readers: bool = False) -> dict[str, FinishedRun]:
@@ -150,7 +138,7 @@ def run_grid(grid: Grid, out: Path, *, keep_readers: bool = False) -> dict[str, 
     """
     seeds = len({run.seed for run in grid.runs})
     runner = Runner(out, keep_readers=keep_readers, data_sets=max(4, min(seeds, 10)))
-    runner.in_main(lambda: take_folder(out, grid))
+    in_main(runner.processes, lambda: take_folder(out, grid))
     done, damaged = find_finished(grid, out)
     if damaged:
         raise ReadletError(damaged[0])
