@@ -9,7 +9,6 @@ missed.
 """
 
 import argparse
-import hashlib
 import json
 import subprocess
 import sys
@@ -24,8 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import save_file
 
-import readlet.training.train
-from readlet.cli.experiment_view import GridView
+import readlet.experiments.runner
 from readlet.data import read_examples, write_examples
 from readlet.experiments.grid import Run, expand, plan
 from readlet.experiments.runner import run_grid
@@ -49,7 +47,7 @@ def runner_share(folder: Path, epochs: int) -> tuple[float, float]:
         axes={"rate": choices},
     )
     training = 0.0
-    train = readlet.training.train.train
+    train = readlet.experiments.runner.train
 
     def timed(*args: Any, **named: Any) -> Any:
         nonlocal training
@@ -58,12 +56,12 @@ def runner_share(folder: Path, epochs: int) -> tuple[float, float]:
         training += time.perf_counter() - began
         return trained
 
-    readlet.training.train.train = timed
+    readlet.experiments.runner.train = timed
     began = time.perf_counter()
     grid = expand(table)
-    run_grid(grid, folder, GridView(grid))
+    run_grid(grid, folder)
     total = time.perf_counter() - began
-    readlet.training.train.train = train
+    readlet.experiments.runner.train = train
     return total, (total - training) / total
 
 
@@ -138,7 +136,6 @@ def _generate(
         for epoch in range(1, 4)
     ]
     (folder / "log.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    names = ("scores.safetensors", "answers.json.gz", "log.jsonl")
     values = {
         "key": run.key,
         "recipe": json.loads(run.recipe.model_dump_json()),
@@ -149,13 +146,10 @@ def _generate(
         "machine": "none",
         "versions": versions(),
         "finished": "2030-01-01T00:00:00+00:00",
-        "sources": {},
         "items": "same",
         "task": "spans",
-        "files": {n: hashlib.sha256((folder / n).read_bytes()).hexdigest() for n in names},
     }
     result = Result.model_validate(values)
-    result = result.model_copy(update={"digest": result.own_digest()})
     (folder / "result.json").write_text(result.model_dump_json())
 
 

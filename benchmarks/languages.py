@@ -24,8 +24,7 @@ from readlet.errors import ReadletError
 from readlet.evaluation.squad import rules_of, score_questions
 from readlet.evaluation.statistics import bootstrap_interval, paired_permutation
 from readlet.experiments.grid import plan
-from readlet.experiments.runner import find_finished
-from readlet.experiments.store import READER
+from readlet.experiments.store import READER, find_finished
 from readlet.inference.evaluate_questions import predict
 from readlet.inference.inputs import ALL_ANSWERABLE
 from readlet.inference.reader import Reader
@@ -82,9 +81,7 @@ def readers_of(
     remedy = f"make them: readlet experiment run {TABLE} {options} --out {runs} --keep-readers"
     if not any(runs.glob("*/result.json")):
         raise ReadletError(f"{runs}: no finished run; {remedy}")
-    grid, place = plan(
-        TABLE, small=small, out=runs, folders=data, changes=changes, only_finished=True
-    )
+    grid, place = plan(TABLE, small=small, out=runs, folders=data, changes=changes)
     finished = find_finished(grid, place).runs
     found: dict[str, list[Path]] = {}
     for run in grid.runs:

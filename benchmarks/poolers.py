@@ -25,9 +25,8 @@ from readlet.evaluation.statistics import holm, paired_t
 from readlet.experiments.differences import Difference
 from readlet.experiments.grid import Grid, plan
 from readlet.experiments.report import build_report
-from readlet.experiments.runner import find_finished
 from readlet.experiments.spec import LABELS
-from readlet.experiments.store import FinishedRun
+from readlet.experiments.store import FinishedRun, find_finished
 
 TABLE = "poolers-glue"
 CLS = "CLS"
@@ -84,11 +83,11 @@ def comparison_of(runs: Path, *, small: bool) -> Comparison:
     remedy = f"make them first: readlet experiment run {TABLE} {options} --out {runs}"
     if not any(runs.glob("*/result.json")):
         raise ReadletError(f"{runs}: no finished run; {remedy}")
-    grid, place = plan(TABLE, small=small, out=runs, folders=[], only_finished=True)
+    grid, place = plan(TABLE, small=small, out=runs, folders=[])
     finished = find_finished(grid, place).runs
     if len(finished) < len(grid.runs):
         raise ReadletError(f"{runs}: {len(finished)} of {len(grid.runs)} runs; {remedy}")
-    report = build_report(grid, finished, {})
+    report = build_report(grid, finished)
     published = {row.name: row.paper for row in report.rows}
     return Comparison(gaps_in(published, report.differences), overall_in(grid, finished))
 

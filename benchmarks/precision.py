@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from readlet.errors import ReadletError
-from readlet.experiments.learning_curve import read_log
+from readlet.experiments.store import read_log
 from readlet.models.recipe_files import load_recipe, toml_value
 from readlet.nn.softmax import masked_softmax
 from readlet.recipe.recipe import Recipe

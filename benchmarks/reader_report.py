@@ -17,13 +17,13 @@ from pathlib import Path
 
 from error_kinds import wrong_answers
 from report_page import Run, page
-from report_plots import STYLES, learning_plot, time_plot
+from report_plots import STYLES, LearningCurve, learning_plot, time_plot
 
 from readlet.data import read_examples
 from readlet.errors import ReadletError, bad_input
 from readlet.evaluation.evaluation import Evaluation, evaluate, group_members
 from readlet.evaluation.squad import Rules, rules_of
-from readlet.experiments.learning_curve import LearningCurve, learning_curve, read_log
+from readlet.experiments.store import read_log
 from readlet.inference.evaluate_questions import predict
 from readlet.inference.reader import Reader
 from readlet.models.recipe_files import recipe_of
@@ -58,7 +58,7 @@ SQUAD = (
 
 
 def read_curve(folder: Path) -> LearningCurve:
-    curve = learning_curve(read_log(folder / "log.jsonl"))
+    curve = LearningCurve.of(read_log(folder / "log.jsonl"))
     if not curve.scores:
         raise bad_input(folder / "log.jsonl", "", "has no evaluation", "finish training first")
     return curve

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from error_kinds import ERROR_KINDS, WrongAnswer, count_kinds, sample_by_kind
+from report_plots import LearningCurve, ScorePoint
 
 from readlet.evaluation.evaluation import Evaluation
-from readlet.experiments.learning_curve import LearningCurve, ScorePoint
 from readlet.models.recipe_files import load_recipe, shipped_recipes
 from readlet.recipe.recipe import Recipe, changed_fields, fields_of, fields_with
 from readlet.storage.sections import SourceReader

@@ -3,16 +3,47 @@
 import io
 import math
 import statistics
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from readlet.experiments.learning_curve import LearningCurve
-
 # Okabe and Ito's colours, safe for colour-blind readers; markers distinguish them in greyscale.
 STYLES = (("#0072B2", "o"), ("#D55E00", "s"), ("#009E73", "^"), ("#CC79A7", "D"), ("#000000", "v"))
+
+
+class LossPoint(NamedTuple):
+    """The mean training loss of the steps since the previous line."""
+
+    epoch: float
+    loss: float
+
+
+class ScorePoint(NamedTuple):
+    """An evaluation on dev: scores by metric, in percent."""
+
+    epoch: float
+    seconds: float | None
+    scores: Mapping[str, float]
+
+
+class LearningCurve(NamedTuple):
+    """The learning curve of a run, from its log."""
+
+    losses: Sequence[LossPoint]
+    scores: Sequence[ScorePoint]
+    examples_per_second: float | None  # the median: robust to other load on the machine
+
+    @classmethod
+    def of(cls, records: Iterable[Mapping[str, Any]]) -> "LearningCurve":
+        """A record without a loss is an evaluation; the steps of a rollback were undone."""
+        kept = [record for record in records if not record.get("rollback")]
+        losses = [LossPoint(r["epoch"], r["loss"]) for r in kept if "loss" in r]
+        scores = [ScorePoint(r["epoch"], r.get("seconds"), r) for r in kept if "loss" not in r]
+        speeds = [r["examples_per_second"] for r in kept if "examples_per_second" in r]
+        return cls(losses, scores, statistics.median(speeds) if speeds else None)
 
 
 def learning_plot(curves: Mapping[str, LearningCurve]) -> bytes:

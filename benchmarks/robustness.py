@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from readlet.errors import ReadletError
 from readlet.experiments.grid import plan
-from readlet.experiments.runner import find_finished
+from readlet.experiments.store import find_finished
 from readlet.models.qacnn.recipe import QacnnRecipe
 
 TABLE = "normsoftmax-robustness"
@@ -42,14 +42,14 @@ def curves_of(runs: Path, *, small: bool) -> list[Curve]:
     remedy = f"make them first: readlet experiment run {TABLE} {options} --out {runs}"
     if not any(runs.glob("*/result.json")):
         raise ReadletError(f"{runs}: no finished run; {remedy}")
-    grid, place = plan(TABLE, small=small, out=runs, folders=[], only_finished=True)
+    grid, place = plan(TABLE, small=small, out=runs, folders=[])
     finished = find_finished(grid, place).runs
     if len(finished) < len(grid.runs):
         raise ReadletError(f"{runs}: {len(finished)} of {len(grid.runs)} runs; {remedy}")
     made = []
     for run in grid.runs:
-        points = finished[run.key].curve.scores
-        by_epoch = {round(point.epoch): point.scores["f1"] for point in points}
+        evaluations = (line for line in finished[run.key].log if "loss" not in line)
+        by_epoch = {round(line["epoch"]): line["f1"] for line in evaluations}
         made.append(_curve(run.recipe, by_epoch))
     return made
 

@@ -13,7 +13,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from readlet.errors import ReadletError, bad_input
-from readlet.experiments.learning_curve import read_log
+from readlet.experiments.store import read_log
 from readlet.storage.overwrite import check_file
 
 Curves = dict[str, dict[int, list[tuple[float, float]]]]

@@ -97,21 +97,6 @@ def test_a_server_runs_nothing_where_it_was_started(
     assert ran(folder) == []
 
 
-def test_a_training_runs_nothing_where_it_was_started(folder: Path, tmp_path: Path) -> None:
-    """On a GPU, another process encodes its data."""
-    program = tmp_path / "training.py"
-    program.write_text(
-        "from readlet.training.train import encoding_in_background\n"
-        "from readlet.models.recipe_files import load_recipe\n"
-        "with encoding_in_background(load_recipe('tiny')):\n    pass\n"
-    )
-    cache = tmp_path / "cache"
-    environment = {**os.environ, "READLET_CACHE": str(cache)}
-    subprocess.run([sys.executable, program], cwd=folder, env=environment, check=True)
-    assert list(cache.iterdir())  # the other process did its work
-    assert ran(folder) == []
-
-
 @pytest.mark.parametrize("entry", ["", "."])
 def test_the_current_folder_is_left_out_of_the_path(
     folder: Path, monkeypatch: pytest.MonkeyPatch, entry: str

@@ -11,32 +11,6 @@ from readlet.text.vectors import write_vectors
 from readlet.vectors.vector_files import read_table
 
 
-def test_hashes_are_those_of_spacy(load_script: Callable[[str], Any]) -> None:
-    """Its manual gives the first of these numbers; longer words take the loop, too."""
-    script = load_script("align_data")
-    assert script.murmur_hash(b"coffee") == 3197928453018144401
-    assert script.murmur_hash(b"coffee-house") != script.murmur_hash(b"coffee-housf")
-
-
-def test_vectors_are_taken_out_of_a_package(
-    load_script: Callable[[str], Any], tmp_path: Path
-) -> None:
-    script = load_script("align_data")
-    folder = tmp_path / "package" / "vocab"
-    folder.mkdir(parents=True)
-    with (folder / "vectors").open("wb") as file:
-        np.save(file, np.array([[1, 2], [3, 4]], np.float32))
-    (folder / "strings.json").write_text('["mer", "océan", "lac"]')
-    keys = [script.murmur_hash(word.encode()) for word in ("mer", "lac", "océan")]
-    # The third word was pruned: it points to the vector of the first.
-    entries = zip(keys, (b"\x00", b"\xcd\x00\x01", b"\x00"), strict=True)
-    packed = b"".join(b"\xcf" + key.to_bytes(8, "big") + row for key, row in entries)
-    (folder / "key2row").write_bytes(b"\xdf\x00\x00\x00\x03" + packed)
-    words, vectors = script.spacy_vectors(tmp_path)
-    assert words == ["mer", "lac"]
-    np.testing.assert_array_equal(vectors, [[1, 2], [3, 4]])
-
-
 def test_quality_and_picture(
     load_script: Callable[[str], Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

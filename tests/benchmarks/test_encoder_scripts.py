@@ -136,27 +136,3 @@ def test_the_bundled_reader(
     heading, *rows = script.lines(finished, squad)
     assert heading.split() == ["EM", "F1", "answerable", "area"]
     assert [row[:16].strip() for row in rows] == ["default", "share 0.5", "always answering"]
-
-
-def test_first_questions_of_dialogues(load_script: Callable[[str], Any], tmp_path: Path) -> None:
-    file = tmp_path / "quac.jsonl"
-    unanswerable = DIALOGUE | {"answer": "possible answers for question1:\nCANNOTANSWER\n"}
-    file.write_text("".join(json.dumps(row) + "\n" for row in (DIALOGUE, unanswerable)))
-    without, with_answer = load_script("bundled_reader").quac_questions(file)
-    assert with_answer.question == without.question == "Who lit the lamp?"
-    assert [span.text for span in with_answer.answers] == ["the keeper lit it"]
-    assert with_answer.answers[0].is_in(with_answer.context)
-    assert without.is_impossible
-    assert "CANNOTANSWER" not in without.context
-
-
-def test_the_student_that_earns_its_size(
-    load_script: Callable[[str], Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    script = load_script("bundled_reader")
-    scores = {"small-0": 70.0, "small-1": 72.0, "large-0": 72.5, "large-1": 72.0}
-    monkeypatch.setattr(script, "held_out_f1", lambda folder: scores[folder.name])
-    students = [[Path("small-0"), Path("small-1")], [Path("large-0"), Path("large-1")]]
-    assert script.choose(students) == Path("small-1")  # the larger one gains 1.25 points
-    scores["large-1"] = 74.0
-    assert script.choose(students) == Path("large-1")

@@ -8,27 +8,10 @@ import pytest
 
 from readlet.augmentation.translation.apertium import Apertium
 from readlet.augmentation.translation.batch_translator import BatchTranslator, Cache
-from readlet.augmentation.translation.types import LanguagePair, SentencePair, TranslatedText
+from readlet.augmentation.translation.types import LanguagePair
 from readlet.data import read_examples
-from readlet.types import Example, Span
 
 ARTICLES = 5
-
-
-def question(script: Any, human: str | None, labels: list[tuple[int, int]] | None) -> Any:
-    text = "La lámpara vieja arde en la torre."
-    context = TranslatedText("The old lamp burns.", text, (SentencePair((0, 19), (0, len(text))),))
-    example = Example("q", "What?", context.source, (Span(4, "old lamp"),))
-    return script.Question(example, context, human, "es", labels)
-
-
-def test_labels_leave_border_words_open(load_script: Callable[[str], Any]) -> None:
-    asked = question(load_script("relocation"), "", [(3, 16)])
-    assert asked.is_labelled_right(Span(3, "lámpara vieja"))
-    assert asked.is_labelled_right(Span(0, "La lámpara vieja"))
-    assert not asked.is_labelled_right(Span(3, "lámpara"))
-    assert not asked.is_labelled_right(Span(3, "lámpara vieja arde"))
-    assert not question(load_script("relocation"), "", []).is_labelled_right(Span(3, "lámpara"))
 
 
 def test_the_goal_is_reached_on_some_articles(

@@ -8,14 +8,11 @@ from typing import Any
 import pytest
 import torch
 
-from readlet.inference.calibration import Calibration
-from readlet.inference.fit_calibration import MIN_QUESTIONS
-from readlet.inference.reader import Reader
 from readlet.models.qacnn.scorer import QacnnScorer
 from readlet.models.recipe_files import load_recipe
 from readlet.recipe.recipe import Recipe
 from readlet.training.training_data import prepare
-from readlet.types import Example, Span
+from readlet.types import Example
 
 SCRIPTS = Path(__file__).parents[2] / "benchmarks"
 NEED_MATPLOTLIB = {"report_plots", "reader_report", "softmax_plots"}
@@ -40,22 +37,6 @@ def test_latency_is_measured_with_a_reader_of_full_size(load_script: Callable[[s
     assert 0.5e6 < reader.scorer.parameters < 2.0e6  # as many as with vectors from files
     assert script.rates({"a": reader}, examples)["a"] > 0
     assert script.seconds_for_one({"a": reader}, examples[:1])["a"] > 0
-
-
-def test_a_reader_is_recalibrated(
-    load_script: Callable[[str], Any], random_reader: Callable[..., Reader]
-) -> None:
-    context = "Ada lit the lamp at the cape."
-    asked = [
-        Example(str(n), f"Who lit lamp {n}?", context, (Span(0, "Ada"),) if n % 2 else ())
-        for n in range(2 * MIN_QUESTIONS)
-    ]
-    reader = random_reader(context, null=True)
-    fitted = load_script("bundled_reader").recalibrated(reader, asked)
-    assert reader.calibration == Calibration()
-    assert fitted.calibration.questions == len(asked)
-    assert fitted.calibration.has_fitted_no_answer
-    assert fitted.scorer is reader.scorer
 
 
 @pytest.mark.parametrize("plain", [False, True])

@@ -21,13 +21,12 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
 
 @pytest.fixture
 def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small_table: str) -> str:
-    """Two rows, one seed, one epoch, a quarter of the questions, and a range to search."""
+    """Two rows, one seed, one epoch, a quarter of the questions."""
     monkeypatch.chdir(tmp_path)
     text = small_table.replace("seeds = 2", "seeds = 1").replace("epochs = 2", "epochs = 1")
     text = text.replace("batch_size = 64", "batch_size = 16\ndata.share = 0.25")
     text = text.replace('"no match" = { model.match_features = false }', "")
-    ranges = '"training.learning_rate" = { low = 1e-3, high = 1e-2, log = true }'
-    (tmp_path / "quick.toml").write_text(f"{text}[search]\ntrials = 2\n[search.ranges]\n{ranges}\n")
+    (tmp_path / "quick.toml").write_text(text)
     return "quick.toml"
 
 

@@ -26,7 +26,6 @@ FOLDERS = {
     "train": "train tiny --out OUT --set training.teacher=READER",
     "slim": "slim READER --out OUT --words 2",
     "experiment": "experiment run TABLE.toml --out OUT --set training.teacher=READER",
-    "search": "experiment search TABLE.toml --out OUT --set training.teacher=READER",
 }
 
 
@@ -67,9 +66,7 @@ def inputs(
     table = small_table.replace("seeds = 2", "seeds = 1").replace("epochs = 2", "epochs = 1")
     table = table.replace('"no match" = { model.match_features = false }', "")
     files = f'data.train = ["{few_questions}"]\ndata.dev = "{few_questions}"\ndata.max_context'
-    ranges = '"training.learning_rate" = { low = 1e-3, high = 1e-2, log = true }'
-    search = f"[search]\ntrials = 1\n[search.ranges]\n{ranges}\n"
-    (folder / "TABLE.toml").write_text(table.replace("data.max_context", files) + search)
+    (folder / "TABLE.toml").write_text(table.replace("data.max_context", files))
     return folder
 
 

@@ -13,9 +13,8 @@ import torch
 from torch import Tensor, nn
 
 from readlet.engine import loop as loop_module
-from readlet.engine.checkpoint import Checkpoint, Progress, save_checkpoint
+from readlet.engine.checkpoint import Checkpoint, Guard, Progress, save_checkpoint
 from readlet.engine.loop import TrainingLoop
-from readlet.engine.spike_guard import Guard
 from readlet.errors import FailedTrainingError
 from readlet.recipe.recipe import Training
 

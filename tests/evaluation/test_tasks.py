@@ -28,7 +28,6 @@ from readlet.evaluation.statistics import (
     swapped_p_values,
 )
 from readlet.evaluation.task import Metric
-from readlet.experiments.spec import task_of
 from readlet.types import Example, Prediction
 
 # --- summaries ------------------------------------------------------------------------------------
@@ -63,20 +62,6 @@ def test_span_metrics_equal_the_official_summary(only_answerable: bool) -> None:
             assert only_answerable
             assert metric.name.startswith("NoAns_")
             assert metric.score(scored.items) == 0.0
-
-
-@pytest.mark.parametrize(
-    ("scores", "name"),
-    [
-        ({"exact": 1.0, "f1": 2.0, "total": 3.0, "softmax.00.variance": 0.1}, "spans"),
-        ({"matthews_correlation": 4.0, "total": 3.0}, "2 classes: matthews_correlation"),
-        ({"accuracy": 5.0, "f1": 6.0}, "2 classes: accuracy, f1"),
-        ({"macro_f1": 5.0, "accuracy": 6.0, "total": 3}, "2 classes: macro_f1, accuracy"),
-        ({"pearson": 5.0, "spearman": 6.0}, "values"),
-    ],
-)
-def test_the_task_follows_from_the_scores(scores: dict[str, float], name: str) -> None:
-    assert task_of(scores).name == name
 
 
 # --- intervals and tests against plain loops ------------------------------------------------------

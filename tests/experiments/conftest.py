@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from readlet.experiments.differences import Difference
-from readlet.experiments.learning_curve import CurvePoint
-from readlet.experiments.report import Cell, Report, ReportRow
+from readlet.experiments.report import Cell, CurvePoint, Report, ReportRow
 
 
 @pytest.fixture(autouse=True)
@@ -87,10 +86,9 @@ def _report(**changes: Any) -> Report:
             Difference("wide", "base", "exact", 1.5, 0.4, 2.6, 0.01, 2, 0.03),
             Difference("wide", "base", "f1", -1.5, -2.6, -0.4, 0.0001, 2, 0.2),
         ],
-        asked="dev",
         noun="questions",
         items=1241,
-        code={"readlet 0.1.0 (abc), torch 2.9": ["base", "wide"]},
+        versions=["readlet 0.1.0 (abc), torch 2.9"],
         machines=["2 cores"],
         remarks=["One remark on `readlet augment`."],
     )

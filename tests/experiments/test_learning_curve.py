@@ -1,4 +1,4 @@
-"""Curves from made-up logs."""
+"""Logs of runs, and their learning curves."""
 
 import json
 from pathlib import Path
@@ -7,14 +7,8 @@ from typing import Any
 import pytest
 
 from readlet.errors import ReadletError
-from readlet.experiments.learning_curve import (
-    LearningCurve,
-    LossPoint,
-    ScorePoint,
-    joined_curve,
-    learning_curve,
-    read_log,
-)
+from readlet.experiments.report import joined_curve
+from readlet.experiments.store import read_log
 
 LOG: list[dict[str, Any]] = [
     {"step": 5, "epoch": 0.5, "seconds": 30.0, "loss": 9.0, "examples_per_second": 100.0},
@@ -25,15 +19,6 @@ LOG: list[dict[str, Any]] = [
     {"step": 20, "epoch": 2.0, "seconds": 130.0, "exact": 68.0, "f1": 78.0, "total": 9},
     {"step": 30, "epoch": 3.0, "seconds": 190.0, "exact": 66.0, "f1": 76.0, "total": 9},
 ]
-
-
-def test_a_log_is_split_into_its_curves() -> None:
-    curve = learning_curve(LOG)
-    assert curve.losses == [LossPoint(0.5, 9.0), LossPoint(1.0, 6.0), LossPoint(2.0, 4.0)]
-    assert curve.scores[1] == ScorePoint(2.0, 130.0, {"exact": 68.0, "f1": 78.0, "total": 9})
-    assert [point.scores["f1"] for point in curve.scores] == [71.0, 78.0, 76.0]
-    assert curve.rollbacks == 1
-    assert curve.examples_per_second == 300.0
 
 
 def test_a_last_line_truncated_by_a_crash_is_skipped(tmp_path: Path) -> None:
@@ -67,11 +52,12 @@ def test_any_other_invalid_line_is_reported(tmp_path: Path, line: str) -> None:
 def test_curves_of_seeds_are_joined_by_evaluation(
     epochs: list[list[float]], joined: list[tuple[float, float, float]]
 ) -> None:
-    def seed_curve(seed: int, listed: list[float]) -> LearningCurve:
-        points = [ScorePoint(e, None, {"f1": 10.0 * n + seed}) for n, e in enumerate(listed, 1)]
-        return LearningCurve([], points, 0, None)
-
-    curve = joined_curve([seed_curve(seed, listed) for seed, listed in enumerate(epochs)], "f1")
+    losses = [{"epoch": 0.1, "loss": 5.0}, {"epoch": 0.2, "loss": None, "rollback": True}]
+    logs = [
+        [*losses, *({"epoch": e, "f1": 10.0 * n + seed} for n, e in enumerate(listed, 1))]
+        for seed, listed in enumerate(epochs)
+    ]
+    curve = joined_curve(logs, "f1")
     found = [(pytest.approx(p.epoch), p.lowest, p.highest) for p in curve]
     assert found == joined
     assert all(p.score == (p.lowest + p.highest) / 2 for p in curve)

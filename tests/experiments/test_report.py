@@ -1,6 +1,5 @@
 """Reports on runs with made-up scores."""
 
-import hashlib
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -10,11 +9,10 @@ import pytest
 from safetensors.numpy import save_file
 
 from readlet.data import read_examples
-from readlet.experiments.grid import Grid, expand, only_rows
+from readlet.experiments.grid import Grid, expand
 from readlet.experiments.report import Report, build_report
-from readlet.experiments.runner import find_finished
 from readlet.experiments.spec import load_table
-from readlet.experiments.store import Result
+from readlet.experiments.store import Result, find_finished
 from readlet.inference.evaluate_questions import write_predictions
 from readlet.types import Example
 
@@ -63,7 +61,6 @@ def pretend(
             {"step": 2, "epoch": 2.0, "seconds": 6.0, "exact": 30.0, "f1": 40.0},
         ]
         (folder / "log.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-        names = ("scores.safetensors", "answers.json.gz", "log.jsonl")
         values = {
             "key": run.key,
             "recipe": json.loads(run.recipe.model_dump_json()),
@@ -79,13 +76,10 @@ def pretend(
             "machine": "a machine",
             "versions": {"readlet": "0.1.0", "code": code, "torch": "2", "python": "3"},
             "finished": "2030-01-01T00:00:00+00:00",
-            "sources": {},
             "items": questions,
             "task": "spans",
-            "files": {n: hashlib.sha256((folder / n).read_bytes()).hexdigest() for n in names},
         }
         result = Result.model_validate(values)
-        result = result.model_copy(update={"digest": result.own_digest()})
         (folder / "result.json").write_text(result.model_dump_json())
 
 
@@ -119,7 +113,6 @@ def test_means_deviations_and_the_best(report_of: Callable[..., Report]) -> None
         (2.0, 40.0, 40.0),
     ]
     assert report.items == len(EXAMPLES)
-    json.dumps(report.as_json())
 
 
 def test_differences(report_of: Callable[..., Report]) -> None:
@@ -150,7 +143,7 @@ def test_no_test_without_common_seeds_or_questions(
     assert (f1.low, f1.p_items, f1.p_seeds, f1.seeds) == (None, None, None, 1)
     assert f1.mean == pytest.approx(25)
     assert report.items is None
-    assert sorted(report.code.values()) == [["baseline"], ["width 12"]]
+    assert len(report.versions) == 2
 
 
 def test_only_common_seeds_are_compared(report_of: Callable[..., Report]) -> None:
@@ -196,14 +189,12 @@ def test_rows_with_different_questions_do_not_affect_the_others(
     report = build_report(grid, find_finished(grid, tmp_path).runs)
     tested = {d.row: d.p_items for d in report.differences if d.metric == "f1"}
     assert tested == {"no match": None, "width 12": pytest.approx(1 / 10_001, abs=1e-6)}
-    assert report.asked == "dev"
 
 
 def test_a_report_on_some_rows(write_table: Write, tmp_path: Path) -> None:
     table = load_table(write_table())
     pretend(expand(table), tmp_path, {"baseline": [50, 50], "width 12": [75, 75]})
-    names = ["width 12", "no match"]
-    grid = only_rows(expand(table, only=names), names)
+    grid = expand(table, only=["width 12", "no match"])
     assert grid.comparisons == [("no match", "width 12")]
     report = build_report(grid, find_finished(grid, tmp_path).runs)
     assert [(row.name, row.planned, row.finished) for row in report.rows] == [

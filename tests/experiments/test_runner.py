@@ -1,6 +1,5 @@
 """Runs of a grid: trained once, resumed, merged, set aside if damaged."""
 
-import os
 import shutil
 import signal
 import stat
@@ -10,7 +9,7 @@ import time
 from collections.abc import Callable
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,30 +18,15 @@ from safetensors import SafetensorError
 
 from readlet.data import source_path
 from readlet.engine import checkpoint as checkpoint_module
+from readlet.engine.loop import TrainingLoop
 from readlet.errors import ReadletError
 from readlet.experiments import runner as runner_module
 from readlet.experiments.grid import Grid, Run, expand
-from readlet.experiments.runner import find_finished, run_grid
+from readlet.experiments.runner import run_grid
 from readlet.experiments.spec import load_table
-
-if TYPE_CHECKING:
-    pass
+from readlet.experiments.store import DamagedRunError, RunFolder, find_finished
 
 Write = Callable[..., str]
-
-
-class Notes:
-    """A watcher that records all calls."""
-
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-
-    def __getattr__(self, event: str) -> Callable[..., None]:
-        def note(about: Any, *rest: Any) -> None:
-            words = [event, about if isinstance(about, str) else about.label]
-            self.lines.append(" ".join([*words, *(r.name for r in rest if isinstance(r, Path))]))
-
-        return note
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +47,7 @@ def one_run(write_table: Write) -> Grid:
 def out(made: Path, write_table: Write, tmp_path: Path) -> Path:
     """A folder with that one finished run."""
     if not any(made.iterdir()):
-        run_grid(one_run(write_table), made, Notes())
+        run_grid(one_run(write_table), made)
     shutil.copytree(made, tmp_path / "out")
     return tmp_path / "out"
 
@@ -87,15 +71,16 @@ def test_a_finished_run_is_small_and_complete(out: Path, write_table: Write) -> 
     assert finished.result.task == "spans"
     assert finished.result.scores["f1"] == pytest.approx(100 * scores["f1"].mean(), abs=1e-4)
     assert finished.result.scores["exact"] == pytest.approx(100 * scores["exact"].mean(), abs=1e-4)
-    assert len(finished.answers) == len(scores["f1"]) == 84
-    assert [point.epoch for point in finished.curve.scores][-1] == 2.0
+    assert len(scores["f1"]) == 84
+    assert finished.log[-1]["epoch"] == 2.0
     assert finished.result.seconds > 0
 
 
-def test_a_finished_run_is_never_repeated(out: Path, write_table: Write) -> None:
-    notes = Notes()
-    run_grid(one_run(write_table), out, notes)
-    assert notes.lines == ["found baseline, seed 0"]
+def test_a_finished_run_is_never_repeated(
+    out: Path, write_table: Write, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run_grid(one_run(write_table), out)
+    assert capsys.readouterr().err == "1 of 1 done\n"
 
 
 def test_folders_of_other_machines_are_merged_by_copying(
@@ -105,38 +90,43 @@ def test_folders_of_other_machines_are_merged_by_copying(
     first = find_finished(grid, out).runs
     assert len(first) == 1
     elsewhere = tmp_path / "other machine"
-    notes = Notes()
     other = grid.__class__(grid.table, grid.rows, grid.runs[1:], grid.comparisons)
-    run_grid(other, elsewhere, notes)
-    assert "finished baseline, seed 1" in notes.lines
+    assert [run.result.seed for run in run_grid(other, elsewhere).values()] == [1]
     shutil.copytree(elsewhere, out, dirs_exist_ok=True)
     assert set(find_finished(grid, out).runs) == {run.key for run in grid.runs}
 
 
-@pytest.mark.parametrize("damage", ["result", "scores", "gone", "no result"])
+@pytest.mark.parametrize("damage", ["result", "other", "gone"])
 def test_a_damaged_run_is_reported(out: Path, write_table: Write, damage: str) -> None:
     grid = one_run(write_table)
     folder = out / grid.runs[0].key
     if damage == "result":
         (folder / "result.json").write_text("{")
-    elif damage == "scores":
-        with (folder / "scores.safetensors").open("r+b") as stream:
-            stream.seek(-1, os.SEEK_END)
-            stream.write(b"x")
-    elif damage == "gone":
-        (folder / "answers.json.gz").unlink()
+    elif damage == "other":
+        text = (folder / "result.json").read_text()
+        (folder / "result.json").write_text(text.replace(grid.runs[0].key, "0" * 16))
     else:
-        (folder / "result.json").unlink()
+        (folder / "answers.json.gz").unlink()
     found = find_finished(grid, out)
     assert not found.runs
     assert found.damaged[0].startswith(f"baseline, seed 0: {folder}: ")
-    notes = Notes()
+    with pytest.raises(DamagedRunError):
+        RunFolder(folder).read()
     with pytest.raises(ReadletError, match=folder.name):
-        run_grid(grid, out, notes)
-    assert notes.lines == []
+        run_grid(grid, out)
 
 
-def test_a_run_of_another_process_is_skipped(write_table: Write, tmp_path: Path) -> None:
+def test_damaged_scores_are_reported(out: Path, write_table: Write) -> None:
+    grid = one_run(write_table)
+    (out / grid.runs[0].key / "scores.safetensors").write_bytes(b"half")
+    (finished,) = find_finished(grid, out).runs.values()
+    with pytest.raises(DamagedRunError):
+        _ = finished.items
+
+
+def test_a_run_of_another_process_is_skipped(
+    write_table: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     grid = one_run(write_table)
     hold = f"""
 import sys, time
@@ -149,36 +139,36 @@ with RunFolder(Path({str(tmp_path / grid.runs[0].key)!r})).claimed() as free:
     with subprocess.Popen([sys.executable, "-c", hold], stdout=subprocess.PIPE, text=True) as other:
         assert other.stdout is not None
         assert other.stdout.readline() == "True\n"
-        notes = Notes()
-        assert run_grid(grid, tmp_path, notes) == {}
-        assert notes.lines[-1] == "skipped baseline, seed 0"
+        assert run_grid(grid, tmp_path) == {}
+        skipped = []
 
-        class Impatient(Notes):
-            def skipped(self, run: Run) -> None:
-                self.lines.append(f"skipped {run.label}")
-                other.kill()
-                other.wait()  # a killed process releases its lock
+        def kill(self: object, run: Run) -> None:
+            skipped.append(run.label)
+            other.kill()
+            other.wait()  # a killed process releases its lock
 
-        notes = Impatient()
-        assert len(run_grid(grid, tmp_path, notes)) == 1  # it checks again before it ends
-        assert "skipped baseline, seed 0" in notes.lines
-        assert notes.lines[-1] == "finished baseline, seed 0"
+        monkeypatch.setattr(runner_module.GridProgress, "skipped", kill)
+        assert len(run_grid(grid, tmp_path)) == 1  # it checks again before it ends
+        assert skipped == ["baseline, seed 0"]
 
 
-def test_data_changed_during_a_run_is_detected(write_table: Write, tmp_path: Path) -> None:
+def test_data_changed_during_a_run_is_detected(
+    write_table: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The key would belong to other data."""
     data = tmp_path / "mine.json"
     shutil.copy(source_path("bundled:dev"), data)
     path = write_table(("data.max_context", f'data.dev = "{data}"\ndata.max_context'))
     grid = expand(load_table(path), only=["baseline"], seeds=1, changes=FEW)
-    notes = Notes()
+    train = TrainingLoop.run
 
-    def change(run: Run, epoch: float, scores: dict[str, float]) -> None:
+    def change(self: TrainingLoop) -> Any:
         data.write_text(data.read_text().replace("a", "e", 1))
+        return train(self)
 
-    notes.evaluated = change  # type: ignore[method-assign]
+    monkeypatch.setattr(TrainingLoop, "run", change)
     with pytest.raises(ReadletError, match="data files changed while the command was running"):
-        run_grid(grid, tmp_path / "out", notes)
+        run_grid(grid, tmp_path / "out")
     assert not list((tmp_path / "out").glob("*/result.json"))
 
 
@@ -188,19 +178,17 @@ def test_a_run_that_fails_does_not_stop_the_others(
     grid = expand(load_table(write_table()), seeds=1)
     made: list[str] = []
 
-    def make(self: object, run: Run, watch: object) -> None:
+    def make(self: object, run: Run) -> None:
         made.append(run.row)
         if run.row == "width 12":
             raise ReadletError("training diverges")
 
     monkeypatch.setattr(runner_module.Runner, "make", make)
-    notes = Notes()
     with pytest.raises(ReadletError, match=r"1 of 3 runs failed.*width 12, seed 0"):
-        run_grid(grid, tmp_path, notes)
+        run_grid(grid, tmp_path)
     assert made[:3] == ["baseline", "width 12", "no match"]
     # None, for another process, is tried again; a failure is not.
     assert made[3:] == ["baseline", "no match"]
-    assert "failed width 12, seed 0" in notes.lines
 
 
 @pytest.mark.parametrize("full", ["checkpoint", "scores"])
@@ -219,15 +207,11 @@ def test_a_full_disk_is_one_line_and_the_run_can_be_resumed(
     grid = one_run(write_table)
     monkeypatch.setattr(module, "save_file", fail)
     with pytest.raises(ReadletError) as caught:
-        run_grid(grid, tmp_path, Notes())
+        run_grid(grid, tmp_path)
     assert full in str(caught.value)
     assert "No space left" in str(caught.value)
     monkeypatch.undo()
-    notes = Notes()
-    run_grid(grid, tmp_path, notes)
-    evaluations = [line for line in notes.lines if line.startswith("evaluated")]
-    assert len(evaluations) == (full == "checkpoint")
-    assert notes.lines[-1] == "finished baseline, seed 0"
+    assert len(run_grid(grid, tmp_path)) == 1
 
 
 def test_data_is_prepared_once_for_runs_that_share_it(
@@ -244,7 +228,7 @@ def test_data_is_prepared_once_for_runs_that_share_it(
 
     monkeypatch.setattr(train_reader, "prepare", counted)
     grid = expand(load_table(write_table()), seeds=1, changes=[*FEW, "training.epochs=1"])
-    run_grid(grid, tmp_path, Notes())
+    run_grid(grid, tmp_path)
     assert len(calls) == 1
     assert len(grid.runs) == 3
 
@@ -272,8 +256,7 @@ def test_killed_twice_and_finished(
     (undisturbed,) = find_finished(one_run(write_table), out).runs.values()
     for name, values in undisturbed.items.items():
         assert np.array_equal(resumed.items[name], values)
-    assert resumed.answers == undisturbed.answers
-    losses = [[p.loss for p in run.curve.losses] for run in (resumed, undisturbed)]
+    losses = [[r["loss"] for r in run.log if "loss" in r] for run in (resumed, undisturbed)]
     assert losses[0] == losses[1]
 
 

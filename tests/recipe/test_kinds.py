@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import pytest
@@ -17,7 +16,6 @@ from readlet.models.recipe_files import (
     explained_fields,
     load_recipe,
     parse_recipe,
-    recipe_toml,
 )
 from readlet.recipe.recipe import Model, Recipe, Training, fields_of, fields_without_effect
 from readlet.storage.sections import Section
@@ -133,14 +131,6 @@ def test_a_part_is_checked_against_the_kind_of_the_whole_recipe() -> None:
     with pytest.raises(ReadletError, match=r"row: model\.layers: no such field .* 'qacnn'"):
         check_fields(part, "row")
     check_fields({"model": {"kind": "toy", "layers": 2}}, "row")
-
-
-def test_a_written_recipe_can_be_loaded(tmp_path: Path) -> None:
-    recipe = parse_recipe({"model": {"kind": "toy"}, "pooling": {"by": "max"}}, "mine")
-    text = recipe_toml(recipe)
-    assert text == 'name = "custom"\n\n[model]\nkind = "toy"\n\n[pooling]\nby = "max"\n'
-    (tmp_path / "toy.toml").write_text(text)
-    assert load_recipe(str(tmp_path / "toy.toml")) == recipe
 
 
 def test_the_fields_of_a_kind_are_described() -> None:

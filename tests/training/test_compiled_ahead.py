@@ -1,7 +1,4 @@
-"""Start-up on a GPU: data encoded in the background, programs compiled ahead."""
-
-import sys
-from pathlib import Path
+"""Start-up on a GPU: programs are compiled ahead."""
 
 import pytest
 import torch
@@ -11,35 +8,8 @@ from readlet.engine.optimiser import MixedPrecision
 from readlet.models.kinds import family_of
 from readlet.models.recipe_files import load_recipe
 from readlet.nn.qanet import EncoderBlock
-from readlet.text import rows as stored_rows
-from readlet.training.train import build_scorer, encoding_in_background
+from readlet.training.train import build_scorer
 from readlet.training.training_data import prepare
-
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("READLET_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache"
-
-
-def test_data_encoded_in_the_background_is_cached(monkeypatch: pytest.MonkeyPatch) -> None:
-    recipe = load_recipe("tiny")
-    with encoding_in_background(recipe):
-        pass
-
-    def build(*_: object) -> None:
-        raise AssertionError("built again")
-
-    monkeypatch.setattr(stored_rows, "_store", build)
-    assert len(prepare(recipe).train.rows) > 0
-
-
-def test_a_helper_that_fails_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "executable", "/bin/false")
-    recipe = load_recipe("tiny")
-    with encoding_in_background(recipe):
-        pass
-    assert len(prepare(recipe).train.rows) > 0
 
 
 def test_if_nothing_can_be_compiled_training_runs_eagerly(

@@ -12,8 +12,9 @@ from readlet.inference.evaluate_questions import evaluate_questions
 from readlet.inference.reader import Reader
 from readlet.models.recipe_files import load_recipe
 from readlet.training.question_answering import has_impossible
-from readlet.training.train import build_scorer, load_start, train_reader
+from readlet.training.train import build_scorer, train_reader
 from readlet.training.training_data import prepare, read_split
+from readlet.training.warm_start import load_start
 from readlet.types import Example
 
 Build = Callable[..., Reader]

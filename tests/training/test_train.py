@@ -18,8 +18,9 @@ from readlet.inference.reader import Reader
 from readlet.models.qacnn.recipe import QacnnRecipe
 from readlet.models.recipe_files import load_recipe, recipe_of
 from readlet.storage.files import locked_folder
-from readlet.training.train import load_start, train_reader
+from readlet.training.train import train_reader
 from readlet.training.training_data import Questions
+from readlet.training.warm_start import load_start
 from readlet.types import Example
 
 FILES = [

@@ -1,13 +1,16 @@
-"""`readlet experiment`: run a table of variants, report the results, search."""
+"""`readlet experiment`: run a table of variants, report the results."""
 
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from readlet.console import console
+from readlet.console import console, say
+
+if TYPE_CHECKING:
+    from readlet.experiments.grid import Grid
 
 app = typer.Typer(
     help="Compare variants of a recipe: many runs, one report.",
@@ -91,24 +94,32 @@ def run(
         check=None if dry_run else lambda _, runs: check_runs(runs),
     )
 
-    from readlet.cli.experiment_view import GridView, show_plan
-
     if dry_run:
-        show_plan(grid, folder)
-        return
-
-    from readlet.engine.processes import is_main_process
-
-    view = GridView(grid, shown=is_main_process())
-    if ray:
+        _show_plan(grid, folder)
+    elif ray:
         from readlet.cluster.run_grid import run_grid_by_actors
 
-        run_grid_by_actors(grid, folder, view, ray=ray, keep_readers=keep_readers)
+        run_grid_by_actors(grid, folder, ray=ray, keep_readers=keep_readers)
     else:
         from readlet.experiments.runner import run_grid
 
-        run_grid(grid, folder, view, keep_readers=keep_readers)
-    view.notified(view.count())
+        run_grid(grid, folder, keep_readers=keep_readers)
+
+
+def _show_plan(grid: "Grid", folder: Path) -> None:
+    """Print every row with the number of its finished runs."""
+    from readlet.experiments.store import find_finished
+
+    done, damaged = find_finished(grid, folder)
+    for fault in damaged:
+        say(fault)
+    for row in grid.rows:
+        runs = grid.of_row(row.name)
+        finished = sum(run.key in done for run in runs)
+        line = f"{row.name}: {finished} of {len(runs)} runs done"
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+    count = f"{len(done)} of {len(grid.runs)} runs done in {folder}"
+    console.print(count, markup=False, soft_wrap=True)
 
 
 @app.command("report")
@@ -133,7 +144,7 @@ def report(
 ) -> None:
     """Write a report: scores with deviations, significance tests and learning curves."""
     from readlet.experiments.formatting import check_report, write_report
-    from readlet.experiments.grid import only_rows, plan
+    from readlet.experiments.grid import plan
     from readlet.experiments.report import report_on
 
     listed = formats.split(",")
@@ -148,7 +159,7 @@ def report(
         check=lambda table, runs: check_report(table.name, to or runs, listed, overwrite=overwrite),
     )
     written = write_report(
-        report_on(only_rows(grid, only) if only else grid, folder),
+        report_on(grid, folder),
         to or folder,
         listed,
         command=shlex.join(["readlet", *sys.argv[1:]]),
@@ -156,44 +167,3 @@ def report(
     )
     for path in written:
         console.print(str(path), markup=False, soft_wrap=True)
-
-
-@app.command("search")
-def search_command(
-    table: _Table,
-    out: _Out = None,
-    data: _Data = [],  # noqa: B006
-    changes: _Changes = [],  # noqa: B006
-    small: _Small = False,
-    trials: Annotated[
-        int | None, typer.Option(min=1, help="Total number of trials, including earlier ones.")
-    ] = None,
-) -> None:
-    """Search the ranges of a table for a better recipe; bad trials are stopped early.
-
-    An interrupted search resumes where it stopped.
-    Trials are ranked on held-out training questions, so that dev stays unseen.
-    """
-    from readlet.cli.experiment_view import show_trial
-    from readlet.experiments.grid import plan
-    from readlet.experiments.search import SEARCH, search
-    from readlet.experiments.store import check_runs
-
-    grid, folder = plan(
-        table,
-        small=small,
-        out=out,
-        folders=data,
-        changes=changes,
-        seeds=1,
-        check=lambda _, runs: check_runs(runs),
-    )
-    found = search(grid, folder / SEARCH, show_trial, trials=trials)
-    console.print(
-        f"best: {found.score:.2f} with "
-        + ", ".join(f"{name}={value}" for name, value in found.values.items())
-        + f" ({found.trials} trials, {found.pruned} of them stopped early or failed); "
-        + f"readlet train {found.recipe}",
-        markup=False,
-        soft_wrap=True,
-    )

@@ -37,6 +37,14 @@ def train(
     column: ColumnPairs = [],  # noqa: B006
     encoding: Encoding = "",
     resume: Annotated[bool, typer.Option("--resume", help="Resume an interrupted run.")] = False,
+    track: Annotated[
+        str,
+        typer.Option(
+            metavar="TRACKER",
+            help="Send losses and scores to tensorboard, wandb, mlflow or trackio.",
+            show_default=False,
+        ),
+    ] = "",
     fields: Annotated[
         bool,
         typer.Option(
@@ -84,7 +92,7 @@ def train(
     from readlet.engine.processes import is_main_process
     from readlet.training.train import train_reader  # slow import: only for a valid recipe
 
-    model = train_reader(chosen, folder, resume=resume)
+    model = train_reader(chosen, folder, resume=resume, track=track)
     if not is_main_process():
         return
     metrics, what = model.metrics, "reader" if model.kind_of_task == "spans" else "classifier"

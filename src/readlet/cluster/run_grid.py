@@ -15,13 +15,18 @@ from readlet.cluster.actors import ATTEMPTS, PATIENCE, by_actors
 from readlet.errors import ReadletError
 from readlet.experiments.grid import Grid, Run
 from readlet.experiments.runner import (
+    GridProgress,
     Runner,
-    Watcher,
-    find_finished,
     raise_failures,
     take_folder,
 )
-from readlet.experiments.store import RESULT, DamagedRunError, FinishedRun, RunFolder
+from readlet.experiments.store import (
+    RESULT,
+    DamagedRunError,
+    FinishedRun,
+    RunFolder,
+    find_finished,
+)
 from readlet.storage.files import atomic_bytes, cache_folder
 
 _CORES = 2  # of an actor without a GPU
@@ -31,7 +36,7 @@ _Files = dict[str, bytes]
 
 
 def run_grid_by_actors(
-    grid: Grid, out: Path, watcher: Watcher, *, ray: str, keep_readers: bool = False
+    grid: Grid, out: Path, *, ray: str, keep_readers: bool = False
 ) -> dict[str, FinishedRun]:
     """Train the runs that are not finished, and return the finished runs by key.
 
@@ -41,21 +46,20 @@ def run_grid_by_actors(
     done, damaged = find_finished(grid, out)
     if damaged:
         raise ReadletError(damaged[0])
-    for run in grid.runs:
-        if run.key in done:
-            watcher.found(run, done[run.key])
+    progress = GridProgress(grid, len(done))
     left = [run for run in grid.runs if run.key not in done]
     failures: list[str] = []
     make = partial(_runner, os.getcwd(), keep_readers)
-    for run, made in by_actors(make, left, ray, cores=_CORES, begun=watcher.begun) if left else ():
+    for run, made in by_actors(make, left, ray, cores=_CORES, begun=progress.begun) if left else ():
         if isinstance(made, dict):
             done[run.key] = _stored(RunFolder(out / run.key), made)
-            watcher.finished(run, done[run.key])
+            progress.finished(run, done[run.key])
             continue
         fault = ReadletError(f"its process died {ATTEMPTS} times")
         error = made if isinstance(made, ReadletError) else fault
         failures.append(f"{run.label}: {error}")
-        watcher.failed(run, error)
+        progress.failed(run, error)
+    progress.say(progress.count)
     raise_failures(grid, failures)
     return done
 
@@ -86,12 +90,11 @@ def _runner(current: str, keep_readers: bool) -> Callable[[Run], _Files | Readle
 
 
 def _made(runner: Runner, folder: RunFolder, run: Run) -> FinishedRun | None:
-    watch = lambda *_: None  # noqa: E731  its epochs are not sent
     try:
-        return runner.make(run, watch)
+        return runner.make(run)
     except DamagedRunError:  # left by an earlier call: trained again
         shutil.rmtree(folder.path, ignore_errors=True)
-        return runner.make(run, watch)
+        return runner.make(run)
 
 
 def _stored(folder: RunFolder, files: _Files) -> FinishedRun:

@@ -1,6 +1,11 @@
-"""Checkpoints: written to a draft folder and renamed when complete, so one is always valid."""
+"""Checkpoints, and the spike guard that goes back to the last one.
+
+A checkpoint is written to a draft folder and renamed when complete, so one is always valid. The
+guard checks the loss: NaN or a sudden spike means that a step went wrong.
+"""
 
 import json
+import math
 import os
 import re
 import shutil
@@ -13,7 +18,8 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.amp.grad_scaler import GradScaler
 
-from readlet.errors import CannotResumeError, ReadletError, bad_input
+from readlet.errors import CannotResumeError, FailedTrainingError, ReadletError, bad_input
+from readlet.recipe.recipe import Training
 from readlet.storage.files import make_readable
 from readlet.storage.stored_files import detached
 
@@ -55,41 +61,35 @@ class Checkpoint:
     good: dict[str, Tensor] | None = None
 
 
+@dataclass(frozen=True)
 class TrainingState:
     """Reads and restores the state of a training run, exactly."""
 
-    def __init__(
-        self,
-        parameters: dict[str, nn.Parameter],
-        optimizer: torch.optim.Adam,
-        average: dict[str, Tensor],  # empty without one
-        scaler: GradScaler,
-    ) -> None:
-        self._parameters = parameters
-        self._optimizer = optimizer
-        self._average = average
-        self._scaler = scaler
+    parameters: dict[str, nn.Parameter]
+    optimizer: torch.optim.Adam
+    average: dict[str, Tensor]  # empty without one
+    scaler: GradScaler
 
     def tensors(self) -> dict[str, Tensor]:
         found: dict[str, Tensor] = {}
-        for name, parameter in self._parameters.items():
+        for name, parameter in self.parameters.items():
             found[f"weight.{name}"] = parameter
-            memory = self._optimizer.state[parameter]
+            memory = self.optimizer.state[parameter]
             for moment in _MOMENTS:
                 found[f"{moment}.{name}"] = memory.get(moment, torch.zeros_like(parameter))
-        for name, shadow in self._average.items():
+        for name, shadow in self.average.items():
             found[f"average.{name}"] = shadow
         found["adam_steps"] = torch.tensor(float(self.updates()))
-        scaler = self._scaler.state_dict()
+        scaler = self.scaler.state_dict()
         found["scale"] = torch.tensor(float(scaler.get("scale", 1.0)))
         found["growth"] = torch.tensor(float(scaler.get("_growth_tracker", 0)))
         return detached(found)
 
     @torch.no_grad()
     def restore(self, tensors: dict[str, Tensor]) -> None:
-        for name, parameter in self._parameters.items():
+        for name, parameter in self.parameters.items():
             parameter.copy_(tensors[f"weight.{name}"])
-            memory = self._optimizer.state[parameter]
+            memory = self.optimizer.state[parameter]
             for moment in _MOMENTS:
                 stored = tensors[f"{moment}.{name}"].to(parameter.device)
                 if moment in memory:
@@ -101,21 +101,21 @@ class TrainingState:
                 memory["step"].copy_(steps)
             else:
                 memory["step"] = steps.clone()
-        for name, shadow in self._average.items():
+        for name, shadow in self.average.items():
             shadow.copy_(tensors[f"average.{name}"])
-        if self._scaler.is_enabled():
-            state = self._scaler.state_dict()
+        if self.scaler.is_enabled():
+            state = self.scaler.state_dict()
             state |= {"scale": float(tensors["scale"]), "_growth_tracker": int(tensors["growth"])}
-            self._scaler.load_state_dict(state)
+            self.scaler.load_state_dict(state)
 
     def updates(self) -> int:
         """The number of updates of the weights. Synchronises with the device."""
-        memory = self._optimizer.state[next(iter(self._parameters.values()))]
+        memory = self.optimizer.state[next(iter(self.parameters.values()))]
         return int(memory.get("step", 0))
 
     def _step_device(self, parameter: nn.Parameter) -> torch.device:
         # Adam counts steps on the CPU unless it is fused or capturable.
-        group = self._optimizer.param_groups[0]
+        group = self.optimizer.param_groups[0]
         on_device = group.get("capturable") or group.get("fused")
         return parameter.device if on_device else torch.device("cpu")
 
@@ -201,3 +201,60 @@ def _check_version(path: Path, tensors: dict[str, Tensor], like: dict[str, Tenso
 def _flush(path: Path) -> None:
     with path.open("rb") as stream:
         os.fsync(stream.fileno())
+
+
+# --- the spike guard: when to go back to the last checkpoint --------------------------------------
+
+_SMOOTHING = 0.9  # of the running mean
+# In nats. Once a model has memorised its data, any relative increase may be noise. And from a
+# medium loss no factor reaches the loss of random guessing, 2 log(length of the passage).
+_NOTEWORTHY, _ALARMING = 1.0, 5.0
+_MAX_ROLLBACKS = 5
+
+
+@dataclass
+class Guard:
+    """Decides whether a loss is bad, and which state is restored after a bad one."""
+
+    settings: Training
+    guessing: float
+    progress: Progress  # has the mean and the counts, so that they are resumed
+    good: dict[str, Tensor]  # the state of the last regular checkpoint, or the initial one
+
+    def is_bad(self, loss: float) -> bool:
+        """Whether a loss is not finite, or far above the running mean (by the factor `spike`).
+
+        The first loss has no mean: it is compared with the loss of random guessing.
+        """
+        mean = self.progress.mean_loss
+        if not math.isfinite(loss):
+            return True
+        if mean is None:
+            return loss - self.guessing > _ALARMING
+        return loss - mean > min(max((self.settings.spike - 1.0) * mean, _NOTEWORTHY), _ALARMING)
+
+    def accept(self, loss: float) -> None:
+        """Add a good loss to the running mean."""
+        mean = self.progress.mean_loss
+        self.progress.mean_loss = (
+            loss if mean is None else _SMOOTHING * mean + (1 - _SMOOTHING) * loss
+        )
+        self.progress.rollbacks_in_a_row = 0
+
+    def roll_back(self) -> dict[str, Tensor]:
+        """Count a rollback and return the state to restore; an error if there were too many."""
+        self.progress.rollbacks += 1
+        self.progress.rollbacks_in_a_row += 1
+        if self._diverges():
+            raise FailedTrainingError(
+                f"training diverges: {self.progress.rollbacks - 1} rollbacks; "
+                "lower training.learning_rate or raise training.warmup_steps"
+            )
+        return self.good
+
+    def _diverges(self) -> bool:
+        """Too many rollbacks in a row, or at more than a third of all checks so far."""
+        if self.progress.rollbacks_in_a_row > _MAX_ROLLBACKS:
+            return True
+        checks = -(-self.progress.step // self.settings.log_every)
+        return self.progress.rollbacks > max(_MAX_ROLLBACKS, checks / 3)

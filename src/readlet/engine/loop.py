@@ -4,6 +4,8 @@ import json
 import math
 import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ from torch import nn
 from readlet.console import TrainingBar
 from readlet.engine.checkpoint import (
     Checkpoint,
+    Guard,
     Progress,
     TrainingState,
     find_checkpoint,
@@ -28,8 +31,7 @@ from readlet.engine.optimiser import (
     make_optimizer,
     one_group,
 )
-from readlet.engine.processes import in_main, stop_signals
-from readlet.engine.spike_guard import Guard, LossMeter
+from readlet.engine.processes import in_main, memory_mib, stop_signals
 from readlet.engine.step import (
     Batch,
     BatchPlan,
@@ -47,16 +49,23 @@ from readlet.storage.files import atomic_text, written_to
 LOG = "log.jsonl"
 
 
+Track = Callable[[dict[str, Any]], None]
+"""Gets every record of the log."""
+
+
 class TrainingLog:
     """A line of JSON for every check of the loss and every evaluation.
 
     A resumed run writes the lines of later steps again.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, track: Track | None = None) -> None:
         self._path = folder / LOG
+        self._track = track
 
     def add(self, values: dict[str, Any]) -> None:
+        if self._track is not None:
+            self._track(values)
         line = json.dumps(values)
         with written_to(self._path), self._path.open("a") as stream:
             stream.write(line + "\n")
@@ -80,15 +89,40 @@ def _step_of(line: str) -> int:
         return sys.maxsize
 
 
-def memory_mib(device: torch.device) -> float | None:
-    """Peak memory of this process so far: on the GPU if it uses one, otherwise in total."""
-    if device.type == "cuda":
-        return torch.cuda.max_memory_allocated(device) / 2**20
-    try:
-        import resource
-    except ImportError:  # not on Windows
-        return None
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
+class LossMeter:
+    """Losses and time since the last check. The sum stays on the device until the next check."""
+
+    def __init__(self, device: torch.device, progress: Progress) -> None:
+        self.total = torch.zeros((), device=device)  # ()
+        self.clear()
+        # A run that was stopped between two checks continues with the losses so far.
+        self.total += progress.window_loss
+        self.steps = progress.window_steps
+
+    def clear(self) -> None:
+        self.total = torch.zeros_like(self.total)  # ()
+        self.steps = 0
+        self.examples = 0
+        self.start()
+
+    def start(self) -> None:
+        """Start the clock: earlier time does not count."""
+        self._since = time.perf_counter()
+
+    def add(self, loss: torch.Tensor, examples: int) -> None:
+        self.total += loss
+        self.steps += 1
+        self.examples += examples
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Stop the clock: time inside the `with` does not count."""
+        began = time.perf_counter()
+        yield
+        self._since += time.perf_counter() - began
+
+    def seconds(self) -> float:
+        return max(time.perf_counter() - self._since, 1e-9)
 
 
 WITH_RESUME = "continue with --resume"  # the option of `readlet train`
@@ -120,6 +154,7 @@ class TrainingLoop:
         groups: list[ParameterGroup] | None = None,  # None: one group of parameters
         *,
         saves_last: bool = True,  # a checkpoint at the end, so that resuming repeats nothing
+        track: Track | None = None,
     ) -> None:
         self._saves_last = saves_last
         self._how_to_resume = how_to_resume
@@ -127,7 +162,7 @@ class TrainingLoop:
         self.settings = settings
         self.batches = batches
         self.folder = folder
-        self.log = TrainingLog(folder)
+        self.log = TrainingLog(folder, track)
         self.accelerator = accelerator
         device = accelerator.device
         module.to(device)

@@ -1,6 +1,6 @@
 """Signals that stop training, and processes that train together.
 
-One process or several: the rank of this one, and work for the main process only.
+One process or several: the rank of this one, its memory, and work for the main process only.
 """
 
 import signal
@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+import torch
 from accelerate import Accelerator
 from accelerate.utils import DistributedDataParallelKwargs, broadcast_object_list
 
@@ -71,3 +72,14 @@ def in_main(accelerator: Accelerator, work: Callable[[], object]) -> None:
     broadcast_object_list(error_message)
     if error_message[0] is not None:
         raise ReadletError(error_message[0])
+
+
+def memory_mib(device: torch.device) -> float | None:
+    """Peak memory of this process so far: on the GPU if it uses one, otherwise in total."""
+    if device.type == "cuda":
+        return torch.cuda.max_memory_allocated(device) / 2**20
+    try:
+        import resource
+    except ImportError:  # not on Windows
+        return None
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10

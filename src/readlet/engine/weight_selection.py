@@ -78,63 +78,53 @@ class Evaluator:
     summary: Callable[[Scores], str]  # the scores as text for the user
 
 
+@dataclass(frozen=True)
 class WeightSelection:
     """Runs the evaluator. With patience, saves the best weights and may stop training early."""
 
-    def __init__(
-        self,
-        evaluator: Evaluator,
-        module: nn.Module,
-        average: Average,
-        accelerator: Accelerator,
-        folder: Path,
-        *,
-        patience: int,
-        how_to_resume: str,
-    ) -> None:
-        self._evaluator = evaluator
-        self._module = module
-        self._average = average
-        self._accelerator = accelerator
-        self._best = folder / BEST
-        self._patience = patience
-        self._how_to_resume = how_to_resume
+    evaluator: Evaluator
+    module: nn.Module
+    average: Average
+    accelerator: Accelerator
+    folder: Path
+    patience: int
+    how_to_resume: str
 
     def scores(self, epoch: float) -> Scores:
         """Scores of the averaged weights; empty except in the main process."""
-        if not self._accelerator.is_main_process:
+        if not self.accelerator.is_main_process:
             return {}
-        self._module.eval()
-        with self._average.applied(), torch.no_grad():
-            return self._evaluator.scores(epoch)
+        self.module.eval()
+        with self.average.applied(), torch.no_grad():
+            return self.evaluator.scores(epoch)
 
     def summary(self, scores: Scores) -> str:
-        return self._evaluator.summary(scores)
+        return self.evaluator.summary(scores)
 
     def compare(self, scores: Scores, progress: Progress) -> None:
         """Record whether these scores are the best so far, and save their weights."""
-        own = scores[self._evaluator.decisive] if scores else 0.0
-        decisive = torch.tensor(own, device=self._accelerator.device)  # ()
-        score = float(self._accelerator.reduce(decisive, "sum"))  # only the main process has one
+        own = scores[self.evaluator.decisive] if scores else 0.0
+        decisive = torch.tensor(own, device=self.accelerator.device)  # ()
+        score = float(self.accelerator.reduce(decisive, "sum"))  # only the main process has one
         if not math.isfinite(score):
-            fault = f"evaluation gave {self._evaluator.decisive} {score}"
+            fault = f"evaluation gave {self.evaluator.decisive} {score}"
             raise FailedTrainingError(f"{fault}; lower training.learning_rate")
         if progress.best_score is not None and score <= progress.best_score:
             progress.evaluations_since_best += 1
             return
         progress.best_score, progress.evaluations_since_best = score, 0
         progress.best_step = progress.step
-        if self._patience:
-            in_main(self._accelerator, self._save_best)
+        if self.patience:
+            in_main(self.accelerator, self._save_best)
 
     def is_exhausted(self, progress: Progress) -> bool:
         """Whether the last evaluations brought no improvement."""
-        return bool(self._patience) and progress.evaluations_since_best >= self._patience
+        return bool(self.patience) and progress.evaluations_since_best >= self.patience
 
     def final_weights(self) -> dict[str, Tensor]:
         """The averaged weights; with patience, those of the best evaluation."""
-        return load_file(self._best) if self._patience else self._average.weights()
+        return load_file(self.folder / BEST) if self.patience else self.average.weights()
 
     def _save_best(self) -> None:
-        weights = detached(self._average.weights())
-        save_tensors(self._best, weights, how_to_resume=self._how_to_resume)
+        weights = detached(self.average.weights())
+        save_tensors(self.folder / BEST, weights, how_to_resume=self.how_to_resume)

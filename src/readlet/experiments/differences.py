@@ -36,11 +36,11 @@ class Difference:
     metric: str
     mean: float
     # Over items: the variation with other items of the same kind. None if the two rows were not
-    # scored on the same items, or if a metric that is not a mean has runs that cannot be paired.
+    # scored on the same items.
     low: float | None
     high: float | None
     p_items: float | None  # corrected for the number of comparisons (Holm)
-    # Over seeds: the variation with other seeds. None without two common seeds or variance.
+    # Over seeds: the variation with other seeds. None with a single seed or without variance.
     seeds: int
     p_seeds: float | None  # also corrected
 
@@ -53,7 +53,6 @@ class _Pair:
     against: str
     first: Sequence[FinishedRun]
     second: Sequence[FinishedRun]
-    is_paired: bool  # False: no seed in common, and all runs are taken
 
     @property
     def items(self) -> str:
@@ -94,18 +93,19 @@ def _tables(listed: Sequence[FinishedRun], metric: Metric) -> Column:
 def find_differences(
     comparisons: Sequence[tuple[str, str]], runs: Runs, metrics: Sequence[str]
 ) -> list[Difference]:
-    """Every comparison by every metric; p-values are corrected for the comparisons per metric."""
-    pairs = [_pair(row, against, runs) for row, against in comparisons]
+    """Every comparison by every metric; p-values are corrected for the comparisons per metric.
+
+    Rows without a common seed are not compared.
+    """
+    pairs = [pair for row, against in comparisons if (pair := _pair(row, against, runs)).first]
     return [found for metric in metrics for found in _by_metric(pairs, metric)]
 
 
 def _pair(row: str, against: str, runs: Runs) -> _Pair:
     first, second = ({run.result.seed: run for run in runs[name]} for name in (row, against))
     common = sorted(first.keys() & second.keys())
-    if not common:
-        return _Pair(row, against, runs[row], runs[against], is_paired=False)
     ours, theirs = ([of_seed[seed] for seed in common] for of_seed in (first, second))
-    return _Pair(row, against, ours, theirs, is_paired=True)
+    return _Pair(row, against, ours, theirs)
 
 
 def _by_metric(pairs: Sequence[_Pair], metric: str) -> list[Difference]:
@@ -134,7 +134,7 @@ def _by_metric(pairs: Sequence[_Pair], metric: str) -> list[Difference]:
                 low=low,
                 high=high,
                 p_items=p_items,
-                seeds=len(pair.first) if pair.is_paired else 0,
+                seeds=len(pair.first),
                 p_seeds=corrected.get(id(pair)),
             )
         )
@@ -149,7 +149,7 @@ def _over_items(pairs: Sequence[_Pair], name: str) -> dict[int, tuple[float, flo
             metric = pair.metric(name)
             chosen = pair.chosen(metric)
             seeds = 0 if metric.is_mean else len(pair.first)  # means are taken over them first
-            if chosen is not None and (metric.is_mean or len(pair.second) == seeds):
+            if chosen is not None:
                 together[pair.items, metric, chosen.tobytes(), seeds].append(pair)
     intervals: dict[int, tuple[float, float]] = {}
     p_values: dict[int, float] = {}
@@ -177,7 +177,5 @@ def _tested(pairs: Sequence[_Pair], metric: Metric) -> tuple[Column, Column, Col
 
 
 def _over_seeds(pair: _Pair, metric: str) -> float | None:
-    if not pair.is_paired:
-        return None
     scores = ([run.result.scores[metric] for run in listed] for listed in (pair.first, pair.second))
     return paired_t(*scores)

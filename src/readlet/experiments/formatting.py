@@ -3,18 +3,18 @@
 The HTML page is the Markdown in a template; LaTeX has the table of scores.
 """
 
+import io
 import json
 import re
-import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from readlet.errors import bad_input, install_extra
 from readlet.experiments.differences import Difference
-from readlet.experiments.learning_curve import MOST_CURVES, drawn_curves
 from readlet.experiments.report import Cell, Report, ReportRow
 from readlet.experiments.spec import LABELS, task_named
 from readlet.experiments.store import is_ours
@@ -24,13 +24,6 @@ from readlet.storage.overwrite import check_file, check_folder, make_folder
 FORMATS = ("md", "html", "tex", "json")
 NOTHING = "–"
 _SIGNIFICANT = 0.05
-_HOW_COMPARED = (
-    "Differences are in points. The p-values are corrected for the number of comparisons per "
-    "metric (Holm); the interval is over {items} (the variation with other {items} of the same "
-    "kind), not over seeds. * marks a difference that is significant (p below 0.05) over {items} "
-    "and over seeds; † one that is significant over {items} only, with too few seeds."
-)
-_HOW_SCORED = "Mean ± standard deviation over the seeds, in percent; the best in bold."
 
 
 def check_report(table: str, folder: Path, formats: Sequence[str], *, overwrite: bool) -> list[str]:
@@ -98,7 +91,8 @@ def score_lines(report: Report) -> Lines:
         papers = [row.paper.get(metric) for row in report.rows]
         if any(figure is not None for figure in papers):
             headings.append(f"{LABELS[metric]}, paper")
-            columns.append(list(map(Entry, _figures(papers))))
+            figures = (NOTHING if figure is None else f"{round(figure, 2):g}" for figure in papers)
+            columns.append(list(map(Entry, figures)))
     if any(row.finished < row.planned for row in report.rows):
         headings.append("Runs")
         columns.append([Entry(f"{row.finished}/{row.planned}") for row in report.rows])
@@ -109,19 +103,18 @@ def score_lines(report: Report) -> Lines:
 
 
 def difference_lines(report: Report) -> Lines:
-    several = len({difference.against for difference in report.differences}) > 1
-    headings = ["Row", *(["Against"] if several else []), "Metric", "Difference", "95 % interval"]
+    headings = ["Row", "Against", "Metric", "Difference", "95 % interval"]
     headings += [f"p over {report.noun}", "p over seeds"]
     lines = []
     for d in report.differences:
         interval = NOTHING
         if d.low is not None and d.high is not None:
             interval = f"{signed(d.low)} to {signed(d.high)}"
-        names = [d.row, *([d.against] if several else []), LABELS[d.metric]]
+        names = [d.row, d.against, LABELS[d.metric]]
         values = [signed(d.mean) + significance_sign(d), interval]
         texts = [*names, *values, p_value(d.p_items), p_value(d.p_seeds)]
         lines.append(list(map(Entry, texts)))
-    return Lines(headings, lines, words=headings.index("Difference"))
+    return Lines(headings, lines, words=3)
 
 
 def _score(cell: Cell | None) -> Entry:
@@ -129,13 +122,6 @@ def _score(cell: Cell | None) -> Entry:
         return Entry(NOTHING)
     deviation = "" if cell.deviation is None else f"{cell.deviation:.2f}"
     return Entry(f"{cell.mean:.2f}", deviation, cell.is_best)
-
-
-def _figures(papers: Sequence[float | None]) -> list[str]:
-    """A paper's figures with its number of decimals, at most two, the same for all."""
-    known = [figure for figure in papers if figure is not None]
-    decimals = max(len(str(round(figure, 2)).partition(".")[2]) for figure in known)
-    return [NOTHING if figure is None else f"{figure:.{decimals}f}" for figure in papers]
 
 
 def p_value(p: float | None) -> str:
@@ -174,15 +160,28 @@ def significance_sign(difference: Difference) -> str:
     return "*" if over_seeds < _SIGNIFICANT else ""
 
 
-# --- Markdown and HTML ----------------------------------------------------------------------------
+# --- Markdown, HTML and LaTeX, by templates -------------------------------------------------------
 
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>|~$&])")
 # Starts a heading, a list or a rule at the beginning of a line.
 _MARKDOWN_FIRST = re.compile(r"^(?:([#+=-])|(\d+)(?=[.)]))")
+_TEX = {
+    **{sign: f"\\{sign}" for sign in "{}$&#%_"},
+    **{"\\": r"\textbackslash{}", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}"},
+    **{"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}"},
+    "`": r"\textasciigrave{}",
+    # At the start of a table line these would be read as arguments of the \\ before them.
+    **{sign: f"{{{sign}}}" for sign in "[]*"},
+    **{"–": r"\textendash{}", "−": "$-$", "±": r"$\pm$", "†": r"$\dagger$", "…": r"\ldots{}"},
+}
+# Two hyphens in a name must not become a dash.
+_TEX_SIGN = re.compile("-(?=-)|" + "|".join(map(re.escape, _TEX)))
 
 
 def markdown(report: Report, command: str) -> str:
-    return "\n\n".join(_markdown_parts(report, command)) + "\n"
+    has_curves = bool(drawn_rows(report) and find_spec("matplotlib"))
+    text = _filled("report.md.j2", report=report, command=command, has_curves=has_curves)
+    return re.sub(r"\n{3,}", "\n\n", text)
 
 
 def html(report: Report, command: str) -> str:
@@ -197,64 +196,46 @@ def html(report: Report, command: str) -> str:
     if "<p><img" in body:
         figure = f"<figure><svg{learning_curves(report).partition('<svg')[2]}</figure>"
         body = re.sub("<p><img [^>]*></p>", lambda _: figure, body)
-    template = (files("readlet") / "experiments" / "page.html.j2").read_text("utf-8")
+    template = _source("page.html.j2")
     return str(Template(template, autoescape=True).render(title=report.title, body=body)) + "\n"
 
 
-def _markdown_parts(report: Report, command: str) -> Iterator[str]:
-    yield f"# {_md(report.title)}"
-    source = f"Source: {report.source}" if report.source else ""
-    yield from map(_md_prose, filter(None, [source, report.note]))
-    yield from ("## Scores", _md_table(score_lines(report)))
-    count = "" if report.items is None else f" {report.items:,} {report.noun}."
-    yield _md_prose(_HOW_SCORED + count)
-    if report.remarks:
-        yield _md_items(report.remarks)
-    if report.differences:
-        yield "## Differences"
-        if len(opponents := {difference.against for difference in report.differences}) == 1:
-            yield _md_prose(f"Every row against {opponents.pop()}.")
-        yield _md_table(difference_lines(report))
-        yield _md_prose(_HOW_COMPARED.format(items=report.noun))
-    if drawn_rows(report) and find_spec("matplotlib"):
-        yield "## Learning curves"
-        alternative = f"{_curve_label(report)} of every row over the epochs"
-        yield f"![{alternative}]({report.name}-curves.svg)"
-        yield _md_prose(curves_caption(report))
-    made = [
-        f"{version}: {', '.join(rows)}" if len(report.code) > 1 else version
-        for version, rows in report.code.items()
-    ]
-    made += [f"Machine: {machine}" for machine in report.machines]
-    yield from ("## How this page was made", _md_items(made), f"```sh\n{_line(command)}\n```")
+def tex(report: Report) -> str:
+    """The table of scores, with the remarks."""
+    return _filled("report.tex.j2", report=report, table=score_lines(report))
 
 
-def _line(text: str) -> str:
+def _filled(template: str, **values: Any) -> str:
+    from jinja2 import Environment
+
+    environment = Environment(trim_blocks=True, keep_trailing_newline=True)
+    environment.filters |= {
+        **{"md": _md, "prose": _md_prose, "one_line": _one_line, "table": _md_table},
+        **{"score_lines": score_lines, "difference_lines": difference_lines},
+        **{"curve_label": _curve_label, "curves_caption": curves_caption},
+        **{"tex": _tex, "tex_prose": _tex_prose, "tex_entry": _tex_entry},
+    }
+    return environment.from_string(_source(template)).render(values)
+
+
+def _source(template: str) -> str:
+    return (files("readlet") / "experiments" / template).read_text("utf-8")
+
+
+def _one_line(text: str) -> str:
     return " ".join(text.split())
-
-
-def _code_parts(text: str) -> list[tuple[str, bool]]:
-    """Prose on one line, split at `code`: its pieces, and whether each is code."""
-    pieces = re.split(r"`([^`]+)`", _line(text))
-    return [(piece, bool(number % 2)) for number, piece in enumerate(pieces) if piece]
 
 
 def _md(text: str) -> str:
     """Literal text on one line: escaped for use inside a line or a table."""
-    return _escaped(_line(text))
-
-
-def _escaped(text: str) -> str:
-    return _MARKDOWN.sub(r"\\\1", text)
+    return _MARKDOWN.sub(r"\\\1", _one_line(text))
 
 
 def _md_prose(text: str) -> str:
-    parts = ((f"`{part}`" if is_code else _escaped(part)) for part, is_code in _code_parts(text))
-    return _MARKDOWN_FIRST.sub(lambda m: f"\\{m[1]}" if m[1] else f"{m[2]}\\", "".join(parts))
-
-
-def _md_items(texts: Iterable[str]) -> str:
-    return "\n".join(f"- {_md_prose(text)}" for text in texts)
+    """Text that may begin a line, with `code` as it is."""
+    parts = re.split("(`[^`]+`)", _one_line(text))
+    shown = "".join(p if n % 2 else _MARKDOWN.sub(r"\\\1", p) for n, p in enumerate(parts))
+    return _MARKDOWN_FIRST.sub(lambda m: f"\\{m[1]}" if m[1] else f"{m[2]}\\", shown)
 
 
 def _md_table(table: Lines) -> str:
@@ -269,62 +250,15 @@ def _md_entry(entry: Entry) -> str:
     return f"{text} ± {entry.deviation}" if entry.deviation else text
 
 
-# --- LaTeX ----------------------------------------------------------------------------------------
-
-_TEX = {
-    **{sign: f"\\{sign}" for sign in "{}$&#%_"},
-    **{"\\": r"\textbackslash{}", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}"},
-    **{"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}"},
-    "`": r"\textasciigrave{}",
-    # At the start of a table line these would be read as arguments of the \\ before them.
-    **{sign: f"{{{sign}}}" for sign in "[]*"},
-    **{"–": r"\textendash{}", "−": "$-$", "±": r"$\pm$", "†": r"$\dagger$", "…": r"\ldots{}"},
-}
-# Two hyphens in a name must not become a dash.
-_TEX_SIGN = re.compile("-(?=-)|" + "|".join(map(re.escape, _TEX)))
-
-
-def tex(report: Report) -> str:
-    """The table of scores, with the remarks."""
-    source = f" Source: {_tex_prose(report.source.rstrip('.'))}." if report.source else ""
-    caption = f"{_tex_prose(report.title.rstrip('.'))}.{source} {_tex(_HOW_SCORED)}"
-    notes = " \\\\\n  ".join(map(_tex_prose, report.remarks))
-    table = score_lines(report)
-    lines = [
-        r"% Needs \usepackage{adjustbox,booktabs}; non-Latin letters need XeLaTeX or LuaLaTeX.",
-        "",
-        r"\begin{table}",
-        r"  \centering\small",
-        rf"  \caption{{{caption}}}",
-        rf"  \label{{tab:{report.name}}}",
-        r"  \par\medskip",  # the standard classes leave no space below a caption
-        r"  \begin{adjustbox}{max width=\linewidth, max totalheight=0.8\textheight}",
-        rf"  \begin{{tabular}}{{l{'r' * (len(table.headings) - 1)}}}",
-        r"    \toprule",
-        rf"    {' & '.join(map(_tex, table.headings))} \\",
-        r"    \midrule",
-        *(rf"    {' & '.join(map(_tex_entry, line))} \\" for line in table.lines),
-        r"    \bottomrule",
-        r"  \end{tabular}",
-        r"  \end{adjustbox}",
-        *([r"  \par\smallskip\footnotesize", f"  {notes}"] if notes else []),
-        r"\end{table}",
-    ]
-    return "\n".join(lines) + "\n"
-
-
 def _tex(text: str) -> str:
-    """Escaped text that TeX prints literally; control characters, which it rejects, are removed."""
-    shown = "".join(c for c in text if c.isspace() or unicodedata.category(c) != "Cc")
-    one_line = re.sub(r"\s+", " ", shown)
-    return _TEX_SIGN.sub(lambda found: _TEX.get(found.group(), "-{}"), one_line)
+    """Escaped text that TeX prints literally, on one line."""
+    return _TEX_SIGN.sub(lambda found: _TEX.get(found.group(), "-{}"), re.sub(r"\s+", " ", text))
 
 
 def _tex_prose(text: str) -> str:
-    return "".join(
-        rf"\texttt{{{_tex(part)}}}" if is_code else _tex(part)
-        for part, is_code in _code_parts(text)
-    )
+    """The same with `code` in typewriter letters."""
+    parts = re.split("`([^`]+)`", _one_line(text))
+    return "".join(rf"\texttt{{{_tex(p)}}}" if n % 2 else _tex(p) for n, p in enumerate(parts))
 
 
 def _tex_entry(entry: Entry) -> str:
@@ -333,6 +267,14 @@ def _tex_entry(entry: Entry) -> str:
 
 
 # --- learning curves ------------------------------------------------------------------------------
+
+
+# Black for the first curve, then Okabe and Ito's colours, which most colour-blind people can
+# distinguish (except their yellow, too faint on white); dashes and markers do without colour.
+_COLOURS = "#222222 #0072b2 #d55e00 #009e73 #cc79a7 #56b4e9 #e69f00 #b3a100".split()
+_DASHES = ("-", (0, (4, 2)), ":", "-.", "--", "-", (0, (4, 2)), ":")
+_MARKERS = tuple("os^Dvo*x")
+MOST_CURVES = len(_COLOURS)
 
 
 def drawn_rows(report: Report) -> list[ReportRow]:
@@ -346,8 +288,7 @@ def drawn_rows(report: Report) -> list[ReportRow]:
 def curves_caption(report: Report) -> str:
     rows = drawn_rows(report)
     left_out = sum(bool(row.curve) for row in report.rows) - len(rows)
-    items = f"{report.asked} {report.noun}".lstrip()
-    caption = f"{_curve_label(report)} on the {items} during training: the mean over the seeds"
+    caption = f"{_curve_label(report)} during training: the mean over the seeds"
     if any(point.lowest < point.highest for row in rows for point in row.curve):
         caption += ", with a band from the lowest to the highest seed"
     if left_out:
@@ -356,9 +297,33 @@ def curves_caption(report: Report) -> str:
 
 
 def learning_curves(report: Report) -> str:
-    """The curves as SVG; the baseline is drawn in black and on top."""
-    curves = {row.name: row.curve for row in drawn_rows(report)}
-    return drawn_curves(curves, f"{_curve_label(report)}, %", salt=report.name)
+    """The curves as SVG: a line for each row, with a band over its seeds. The first lies on top."""
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    rows = drawn_rows(report)
+    with mpl.rc_context({"svg.hashsalt": report.name, "svg.fonttype": "none"}):
+        figure = Figure(figsize=(7, 4 + 0.25 * len(rows)), layout="constrained")
+        axes = figure.subplots()
+        axes.set_prop_cycle(color=_COLOURS, linestyle=_DASHES, marker=_MARKERS)
+        for number, row in enumerate(rows):
+            values = ((p.epoch, p.score, p.lowest, p.highest) for p in row.curve)
+            epochs, scores, lowest, highest = zip(*values, strict=True)
+            (line,) = axes.plot(epochs, scores, label=row.name.replace("$", r"\$"))
+            line.set(markersize=4, markevery=max(len(epochs) // 12, 1))
+            line.set_zorder(3 - number / MOST_CURVES)
+            axes.fill_between(
+                epochs, lowest, highest, color=line.get_color(), alpha=0.15, linewidth=0
+            )
+        axes.set(xlabel="epoch", ylabel=f"{_curve_label(report)}, %")
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.grid(axis="y", alpha=0.3)
+        if rows:
+            figure.legend(loc="outside lower left", frameon=False)
+        drawn = io.StringIO()
+        # Without a date the same runs have the same file.
+        figure.savefig(drawn, format="svg", metadata={"Date": None})
+    return drawn.getvalue()
 
 
 def _curve_label(report: Report) -> str:
@@ -371,6 +336,6 @@ _RENDERERS: Mapping[str, Callable[[Report, str], str]] = {
     "md": markdown,
     "html": html,
     "tex": lambda report, _: tex(report),
-    "json": lambda report, _: json.dumps(report.as_json(), ensure_ascii=False, indent=1),
+    "json": lambda report, _: json.dumps(asdict(report), ensure_ascii=False, indent=1),
     "svg": lambda report, _: learning_curves(report),
 }

@@ -5,14 +5,13 @@ import itertools
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from readlet.data.datasets import training_file
-from readlet.errors import ReadletError, bad_input
+from readlet.errors import bad_input
 from readlet.experiments.spec import Changes, Table, load_table
 from readlet.inference.model_folder import BUNDLED, reader_files
 from readlet.models.recipe_files import (
@@ -56,9 +55,6 @@ class Run:
         return f"{self.row}, seed {self.seed}"
 
 
-_MAX_ROWS = 10_000
-
-
 @dataclass(frozen=True)
 class Grid:
     """An expanded table: its rows in order, the runs that can be made, and the comparisons."""
@@ -67,7 +63,6 @@ class Grid:
     rows: list[Row]
     runs: list[Run]
     comparisons: list[tuple[str, str]]
-    folders: Sequence[Path] = ()  # where data files are looked up
 
     def of_row(self, name: str) -> list[Run]:
         return [run for run in self.runs if run.row == name]
@@ -83,31 +78,29 @@ def expand(
 ) -> Grid:
     """All rows and runs, checked before any run starts.
 
-    Data files are looked up in `folders`; `only` selects rows (the others are still checked and
-    shown), `seeds` changes their number, and `changes` (section.field=value) apply to every run.
+    Data files are looked up in `folders`; `only` selects rows (the fields of the others are still
+    checked), `seeds` changes their number, and `changes` (section.field=value) apply to every run.
     """
     numbers = _seeds(table, seeds)
-    rows = list(itertools.islice(_rows(table), _MAX_ROWS + 1))
-    if len(rows) > _MAX_ROWS:
-        raise bad_input(table.label, "axes", f"more than {_MAX_ROWS:,} rows", "use fewer choices")
+    rows = list(_rows(table))
     names = [row.name for row in rows]
     for name in (*only, *itertools.chain(*table.compare), *table.paper):
         if name not in names:
             raise bad_input(table.label, name, "no such row", nearest(name, names, "rows"))
     _reject_duplicate_names(table, rows)
-    base = load_recipe(table.recipe)
+    base = load_recipe(table.recipe_source)
     _check_parts(table, rows, base)
-    runs, others = [], []
+    rows = [row for row in rows if row.name in only or not only]
+    runs = []
     for row, seed in itertools.product(rows, numbers):
         recipe = _recipe(table, base, row, seed, folders, changes)
-        if not only or row.name in only:
-            runs.append(Run(row.name, seed, recipe, run_key(recipe)))
-        elif not changes:  # changes may make duplicates of rows that are not selected
-            with suppress(ReadletError):  # its files may be missing
-                others.append(Run(row.name, seed, recipe, run_key(recipe)))
-    _reject_duplicate_runs(table, [*runs, *others])
-    comparisons = table.compare or [(row.name, rows[0].name) for row in rows[1:]]
-    return Grid(table, rows, runs, comparisons, folders)
+        runs.append(Run(row.name, seed, recipe, run_key(recipe)))
+    _reject_duplicate_runs(table, runs)
+    kept = [row.name for row in rows]
+    comparisons = [pair for pair in table.compare if {*pair} <= {*kept}]
+    if not table.compare:
+        comparisons = [(name, kept[0]) for name in kept[1:]]
+    return Grid(table, rows, runs, comparisons)
 
 
 def plan(
@@ -138,16 +131,6 @@ def plan(
     folders = [*folders, *beside]
     grid = expand(table, folders=folders, only=only, seeds=seeds, changes=changes)
     return grid, place
-
-
-def only_rows(grid: Grid, names: Sequence[str]) -> Grid:
-    """The grid with these rows only, in its order; without the first row, the next one is it."""
-    rows = [row for row in grid.rows if row.name in names]
-    kept = [(a, b) for a, b in grid.comparisons if a in names and b in names]
-    if not kept and not grid.table.compare:
-        kept = [(row.name, rows[0].name) for row in rows[1:]]
-    runs = [run for run in grid.runs if run.row in names]
-    return replace(grid, rows=rows, runs=runs, comparisons=kept)
 
 
 def _check_parts(table: Table, rows: Sequence[Row], base: Recipe) -> None:
@@ -305,21 +288,6 @@ def run_key(recipe: Recipe) -> str:
         own = "" if recipe.training.start else encoder_digest(value)
         values[section][field] = own
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:16]
-
-
-def source_names(recipe: Recipe) -> list[str]:
-    """All files and readers named in a recipe."""
-    sources = fields_with(recipe, SourceFile, SourceReader)
-    return [name for field in sources for name in names_in(field.value)]
-
-
-def source_digests(recipe: Recipe) -> dict[str, str]:
-    """Digests of the files and readers of a recipe, by name."""
-    found = {Path(name).as_posix(): _digest(name) for name in source_names(recipe)}
-    if not recipe.training.start:
-        for encoder in fields_with(recipe, SourceEncoder):
-            found[Path(encoder.value).as_posix()] = encoder_digest(encoder.value)
-    return found
 
 
 def _digest(source: str) -> str:

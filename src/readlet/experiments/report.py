@@ -4,9 +4,8 @@ Scores and differences are in percent and points. A row's score is the mean over
 """
 
 import statistics
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,19 +13,27 @@ from readlet.errors import ReadletError, bad_input
 from readlet.evaluation.classification import PREDICTED_CLASSES
 from readlet.experiments.differences import Difference, Runs, find_differences
 from readlet.experiments.grid import Grid
-from readlet.experiments.learning_curve import CurvePoint, joined_curve
-from readlet.experiments.runner import find_finished
-from readlet.experiments.store import FinishedRun
+from readlet.experiments.store import FinishedRun, find_finished
 
 
-@dataclass(frozen=True)
+@dataclass
 class Cell:
     """A row's score by one metric."""
 
     mean: float
     deviation: float | None  # standard deviation over the seeds; None for a single one
     seeds: dict[int, float]
-    is_best: bool
+    is_best: bool = False
+
+
+@dataclass(frozen=True)
+class CurvePoint:
+    """The mean score of an evaluation during training, over several seeds."""
+
+    epoch: float  # also a mean: the steps of an epoch may differ by seed
+    score: float
+    lowest: float
+    highest: float
 
 
 @dataclass(frozen=True)
@@ -51,24 +58,18 @@ class Report:
     metrics: list[str]
     rows: list[ReportRow]
     differences: list[Difference]
-    asked: str  # which items were scored: "dev", "held-out", or "" for several kinds
     noun: str  # plural name of the items
     items: int | None  # number of items, if all runs were scored on the same ones
-    code: dict[str, list[str]]  # version of the code: the rows made with it
+    versions: list[str]  # of the program
     machines: list[str]
     remarks: list[str]  # caveats
-
-    def as_json(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def report_on(grid: Grid, runs: Path) -> Report:
     """A report on the finished runs of a grid in a folder of runs."""
     found = find_finished(grid, runs)
     if not found.runs and found.damaged:
-        more = f" (and {len(found.damaged) - 1} more)" if len(found.damaged) > 1 else ""
-        fault = f"all finished runs are damaged: {found.damaged[0]}{more}"
-        raise ReadletError(f"{grid.table.name}: {fault}")
+        raise ReadletError(f"{grid.table.name}: all runs are damaged: {found.damaged[0]}")
     if not found.runs:
         fault = f"holds no finished run of {grid.table.name}"
         remedy = (
@@ -89,7 +90,7 @@ def build_report(grid: Grid, done: Mapping[str, FinishedRun]) -> Report:
     metrics = [
         m for m in grid.table.metrics if any(m in run.result.scores for run in done.values())
     ]
-    asked = {run.result.items for run in finished}
+    same_items = len({run.result.items for run in finished}) == 1
     comparisons = [(a, b) for a, b in grid.comparisons if runs[a] and runs[b]]
     return Report(
         name=grid.table.name,
@@ -99,61 +100,48 @@ def build_report(grid: Grid, done: Mapping[str, FinishedRun]) -> Report:
         metrics=list(metrics),
         rows=_rows(grid, runs, metrics),
         differences=find_differences(comparisons, runs, metrics),
-        asked=_asked(finished),
         noun=_noun(runs),
-        items=len(next(iter(finished[0].items.values()))) if len(asked) == 1 else None,
-        code=_code(runs),
+        items=len(next(iter(finished[0].items.values()))) if same_items else None,
+        versions=_versions(runs),
         machines=sorted({run.result.machine for run in finished}),
-        remarks=_remarks(grid, runs, asked, metrics),
+        remarks=_remarks(grid, runs, metrics, same_items=same_items),
     )
 
 
 def _rows(grid: Grid, runs: Runs, metrics: Sequence[str]) -> list[ReportRow]:
-    scores: dict[str, dict[str, dict[int, float]]] = {}  # row, metric, seed
-    for name, listed in runs.items():
-        of_metric = {
-            m: {r.result.seed: r.result.scores[m] for r in listed if m in r.result.scores}
-            for m in metrics
-        }
-        scores[name] = {m: values for m, values in of_metric.items() if values}
-    means = {n: {m: statistics.fmean(v.values()) for m, v in s.items()} for n, s in scores.items()}
-    best = {m: max(row[m] for row in means.values() if m in row) for m in metrics}
     rows = []
     for row in grid.rows:
         listed = runs[row.name]
-        cells = {
-            m: Cell(
-                mean=means[row.name][m],
-                deviation=statistics.stdev(values.values()) if len(values) > 1 else None,
-                seeds=values,
-                # Rounded as printed: of two rows with the same number, both are the best.
-                is_best=round(means[row.name][m], 2) == round(best[m], 2),
-            )
-            for m, values in scores[row.name].items()
-        }
+        first = listed[0] if listed else None
+        cells = {m: cell for m in metrics if (cell := _cell(listed, m)) is not None}
         rows.append(
             ReportRow(
                 name=row.name,
-                task=listed[0].task.name if listed else "",
+                task=first.task.name if first else "",
                 planned=len(grid.of_row(row.name)),
                 finished=len(listed),
                 cells=cells,
                 paper={str(m): v for m, v in grid.table.paper.get(row.name, {}).items()},
-                parameters=listed[0].result.parameters if listed else None,
+                parameters=first.result.parameters if first else None,
                 seconds=statistics.fmean(r.result.seconds for r in listed) if listed else None,
-                curve=joined_curve([run.curve for run in listed], listed[0].task.decisive)
-                if listed
-                else [],
+                curve=joined_curve([r.log for r in listed], first.task.decisive) if first else [],
             )
         )
+    for metric in metrics:
+        found = [row.cells[metric] for row in rows if metric in row.cells]
+        # Rounded as printed: of two rows with the same number, both are the best.
+        best = max(round(cell.mean, 2) for cell in found)
+        for cell in found:
+            cell.is_best = round(cell.mean, 2) == best
     return rows
 
 
-def _asked(finished: Iterable[FinishedRun]) -> str:
-    sources = {run.result.recipe["data"]["dev"] for run in finished}
-    if "" not in sources:
-        return "dev"
-    return "held-out" if len(sources) == 1 else ""
+def _cell(listed: Sequence[FinishedRun], metric: str) -> Cell | None:
+    seeds = {r.result.seed: r.result.scores[metric] for r in listed if metric in r.result.scores}
+    if not seeds:
+        return None
+    deviation = statistics.stdev(seeds.values()) if len(seeds) > 1 else None
+    return Cell(statistics.fmean(seeds.values()), deviation, seeds)
 
 
 def _noun(runs: Runs) -> str:
@@ -161,45 +149,49 @@ def _noun(runs: Runs) -> str:
     return nouns.pop() if len(nouns) == 1 else "items"
 
 
-def _code(runs: Runs) -> dict[str, list[str]]:
-    made: defaultdict[str, list[str]] = defaultdict(list)
-    for name, listed in runs.items():
-        for label in sorted({_code_version(run) for run in listed}):
-            made[label].append(name)
-    return dict(made)
+def _versions(runs: Runs) -> list[str]:
+    found = [run.result.versions for listed in runs.values() for run in listed]
+    return sorted({f"readlet {v['readlet']} ({v['code']}), torch {v['torch']}" for v in found})
 
 
-def _code_version(run: FinishedRun) -> str:
-    versions = run.result.versions
-    return f"readlet {versions['readlet']} ({versions['code']}), torch {versions['torch']}"
+def joined_curve(logs: Sequence[Sequence[Mapping[str, Any]]], metric: str) -> list[CurvePoint]:
+    """The learning curve of several seeds; a record without a loss is an evaluation.
+
+    Seeds are joined by the number of the evaluation, since the steps of an epoch may differ; the
+    last evaluation of every seed is the end of its run.
+    """
+    seeds = [list({r["epoch"]: r for r in log if "loss" not in r}.values()) for log in logs]
+    common = min(map(len, seeds), default=0)
+    if not common:
+        return []
+    before = zip(*(seed[: common - 1] for seed in seeds), strict=True)
+    joined = []
+    for points in (*before, [seed[-1] for seed in seeds]):
+        epoch = statistics.fmean(point["epoch"] for point in points)
+        scores = [float(point[metric]) for point in points]
+        joined.append(CurvePoint(epoch, statistics.fmean(scores), min(scores), max(scores)))
+    return joined
 
 
-def _remarks(grid: Grid, runs: Runs, asked: set[str], metrics: Sequence[str]) -> list[str]:
-    remarks = []
-    noun = _noun(runs)
+def _remarks(grid: Grid, runs: Runs, metrics: Sequence[str], *, same_items: bool) -> list[str]:
+    remarks, noun = [], _noun(runs)
     absent = sum(len(grid.of_row(name)) - len(listed) for name, listed in runs.items())
     if absent:
         remarks.append(f"{absent} of {len(grid.runs)} runs are not finished yet.")
     unknown = [metric for metric in grid.table.metrics if metric not in metrics]
     if unknown:
         remarks.append(f"No run has {', '.join(unknown)}: the data has no such {noun}.")
-    if len(asked) > 1:
+    if not same_items:
         remarks.append(
             f"Not all runs were scored on the same {noun}: the test over {noun} leaves out rows "
             f"with different {noun}."
         )
-    if len(_code(runs)) > 1:
+    if len(_versions(runs)) > 1:
         remarks.append(
-            "The runs were made by different versions of the program (see below): a difference "
-            "between rows may be caused by the version."
+            "The runs were made by different versions of the program: a difference between rows "
+            "may be caused by the version."
         )
     remarks += _collapsed(runs)
-    rolled = [n for n, listed in runs.items() if any(run.curve.rollbacks for run in listed)]
-    if rolled:
-        remarks.append(
-            f"Training was rolled back in {', '.join(rolled)}: a lower learning rate may be fairer "
-            "to them."
-        )
     if any(len(listed) == 1 for listed in runs.values()):
         remarks.append(
             "Rows with a single seed have no standard deviation: their order may be chance."

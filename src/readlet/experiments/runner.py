@@ -6,17 +6,23 @@ finished run is never repeated, and an interrupted one resumes at its last check
 
 import hashlib
 import json
+import os
+import platform
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any
 
+import numpy as np
+import torch
+from accelerate.utils import broadcast_object_list
+
+from readlet.console import say
+from readlet.engine.processes import in_main, is_main_process, make_accelerator
 from readlet.errors import ReadletError
-from readlet.experiments.grid import Grid, Run, run_key, source_digests
-from readlet.experiments.learning_curve import read_log
+from readlet.experiments.grid import Grid, Run, run_key
 from readlet.experiments.store import (
     ANSWERS,
     LOG,
@@ -24,151 +30,139 @@ from readlet.experiments.store import (
     RESULT,
     RESUME_HINT,
     SCORES,
-    DamagedRunError,
     FinishedRun,
     Result,
     RunFolder,
-    StoredRuns,
     check_runs,
+    find_finished,
+    read_log,
     versions,
 )
+from readlet.inference.evaluate_questions import write_predictions
 from readlet.recipe.recipe import Recipe, fields_with
 from readlet.storage.files import atomic_text
 from readlet.storage.overwrite import make_folder
 from readlet.storage.sections import AffectsCompilation
+from readlet.storage.stored_files import save_tensors
+from readlet.training.run_folder import inputs_of
+from readlet.training.train import Trained, train
+from readlet.training.training_data import RecentData
 
-if TYPE_CHECKING:
-    from readlet.training.train import Trained, Watch
 
+class GridProgress:
+    """Prints a line for each run that begins or ends; in the main process only."""
 
-class Watcher(Protocol):
-    """Callbacks for the progress of a grid."""
+    def __init__(self, grid: Grid, done: int) -> None:
+        self._runs = len(grid.runs)
+        self._done = done
 
-    def found(self, run: Run, finished: FinishedRun) -> None: ...
+    @property
+    def count(self) -> str:
+        return f"{self._done} of {self._runs} done"
 
-    def begun(self, run: Run) -> None: ...
+    def begun(self, run: Run) -> None:
+        self.say(f"{self.count}: {run.label}")
 
-    def evaluated(self, run: Run, epoch: float, scores: dict[str, float]) -> None: ...
+    def finished(self, run: Run, finished: FinishedRun) -> None:
+        self._done += 1
+        result = finished.result
+        scores = finished.task.progress(result.scores)
+        self.say(f"{self.count}: {run.label}: {scores}, {result.seconds:,.0f} s")
 
-    def finished(self, run: Run, finished: FinishedRun) -> None: ...
+    def failed(self, run: Run, error: ReadletError) -> None:
+        self.say(f"{run.label}: failed: {error}")
 
-    def failed(self, run: Run, error: ReadletError) -> None: ...
+    def skipped(self, run: Run) -> None:
+        self.say(f"{run.label}: running in another process")
 
-    def skipped(self, run: Run) -> None: ...
+    def say(self, text: str) -> None:
+        if is_main_process():
+            say(text)
 
 
 class Runner:
     """Trains one run after the other and caches what the next one can reuse."""
 
     def __init__(self, out: Path, *, keep_readers: bool = False, data_sets: int = 4) -> None:
-        from readlet.engine.processes import make_accelerator
-        from readlet.training.training_data import RecentData
-
         versions()  # cache them now: the code on disk may change while runs are trained
         self._out = out
         self._keep_readers = keep_readers
         self._recent = RecentData(capacity=data_sets)
         self._programs: Any = None
-        self._processes = make_accelerator()
+        self.processes = make_accelerator()
 
-    def make(self, run: Run, watch: "Watch") -> FinishedRun | None:
+    def make(self, run: Run) -> FinishedRun | None:
         """Train or resume a run and store its results; None if another process is training it."""
         folder = RunFolder(self._out / run.key)
-        with folder.claimed() if self._processes.is_main_process else nullcontext(True) as free:
-            if not self._agreed(free):
+        with folder.claimed() if self.processes.is_main_process else nullcontext(True) as free:
+            shared = [free]  # what the main process found, in all processes
+            broadcast_object_list(shared)
+            if not shared[0]:
                 return None
             finished = folder.read()  # another process may have finished it in the meantime
-            return finished or self._make(run, folder, watch)
+            return finished or self._make(run, folder)
 
-    def _make(self, run: Run, folder: RunFolder, watch: "Watch") -> FinishedRun:
-        recipe = _shared_by(run, self._processes.num_processes)
+    def _make(self, run: Run, folder: RunFolder) -> FinishedRun:
+        recipe = _shared_by(run, self.processes.num_processes)
         self._forget_other_programs(run.recipe)
         _reject_changed_data(run)
         resume = folder.is_begun
-        self.in_main(lambda: _prepare_work(folder, recipe, resume=resume))
-        trained = self._train(folder, recipe, watch, resume=resume)
-        _reject_changed_data(run)
-        self.in_main(
-            lambda: finish(folder, run, trained, _machine(), keep_reader=self._keep_readers)
-        )
-        finished = folder.read()
-        assert finished is not None
-        return finished
-
-    def _train(
-        self, folder: RunFolder, recipe: Recipe, watch: "Watch", *, resume: bool
-    ) -> "Trained":
-        from readlet.training.train import train
-
-        return train(
+        in_main(self.processes, lambda: _prepare_work(folder, recipe, resume=resume))
+        trained = train(
             recipe,
             folder.work,
             resume=resume,
             recent=self._recent,
-            watch=watch,
             how_to_resume=RESUME_HINT,
             # It would be removed at once: of short runs, writing it takes a good part of the time.
             saves_last=False,
         )
+        _reject_changed_data(run)
+        keep = self._keep_readers
+        in_main(self.processes, lambda: finish(folder, run, trained, _machine(), keep_reader=keep))
+        finished = folder.read()
+        assert finished is not None
+        return finished
 
     def _forget_other_programs(self, recipe: Recipe) -> None:
-        import torch
-
         if self._programs != (programs := _programs(recipe)):
             if torch.cuda.is_available():  # where programs are compiled
                 torch._dynamo.reset()  # programs of other networks count towards its limit
             self._programs = programs
 
-    def _agreed(self, value: bool) -> bool:
-        """The value of the main process, in all processes."""
-        from accelerate.utils import broadcast_object_list
 
-        shared = [value]
-        broadcast_object_list(shared)
-        return shared[0]
-
-    def in_main(self, work: Callable[[], object]) -> None:
-        """Do work in the main process only; if it fails, all processes raise the error."""
-        from readlet.engine.processes import in_main
-
-        in_main(self._processes, work)
-
-
-def run_grid(
-    grid: Grid, out: Path, watcher: Watcher, *, keep_readers: bool = False
-) -> dict[str, FinishedRun]:
+def run_grid(grid: Grid, out: Path, *, keep_readers: bool = False) -> dict[str, FinishedRun]:
     """Train the runs that are not finished, and return the finished runs by key.
 
     A run that fails does not stop the others.
     """
     seeds = len({run.seed for run in grid.runs})
     runner = Runner(out, keep_readers=keep_readers, data_sets=max(4, min(seeds, 10)))
-    runner.in_main(lambda: take_folder(out, grid))
+    in_main(runner.processes, lambda: take_folder(out, grid))
     done, damaged = find_finished(grid, out)
     if damaged:
         raise ReadletError(damaged[0])
-    for run in grid.runs:
-        if run.key in done:
-            watcher.found(run, done[run.key])
+    progress = GridProgress(grid, len(done))
     failures: list[str] = []
     left = [run for run in grid.runs if run.key not in done]
     for _ in range(2):  # runs of other processes may be finished or abandoned by the second pass
         elsewhere = []
         for run in left:
-            watcher.begun(run)
+            progress.begun(run)
             try:
-                finished = runner.make(run, partial(watcher.evaluated, run))
+                finished = runner.make(run)
             except ReadletError as error:
                 failures.append(f"{run.label}: {error}")
-                watcher.failed(run, error)
+                progress.failed(run, error)
                 continue
             if finished is None:
                 elsewhere.append(run)
-                watcher.skipped(run)
+                progress.skipped(run)
             else:
                 done[run.key] = finished
-                watcher.finished(run, finished)
+                progress.finished(run, finished)
         left = elsewhere
+    progress.say(progress.count)
     raise_failures(grid, failures)
     return done
 
@@ -182,15 +176,9 @@ def raise_failures(grid: Grid, failures: Sequence[str]) -> None:
 
 
 def finish(
-    folder: RunFolder, run: Run, trained: "Trained", machine: str, *, keep_reader: bool
+    folder: RunFolder, run: Run, trained: Trained, machine: str, *, keep_reader: bool
 ) -> None:
     """Write the files of a run; the result is written last and marks the run as finished."""
-    import numpy as np
-    import torch
-
-    from readlet.inference.evaluate_questions import write_predictions
-    from readlet.storage.stored_files import save_tensors
-
     scored = trained.task.score(trained.examples, trained.predictions)
     # Single precision: a grid has hundreds of runs, and significance tests need no more.
     items = {
@@ -215,10 +203,7 @@ def finish(
         versions=versions(),
         finished=datetime.now(UTC).isoformat(timespec="seconds"),
         items=hashlib.sha256(json.dumps(list(scored.ids)).encode()).hexdigest()[:16],
-        sources=dict(source_digests(run.recipe)),
-        files=folder.digests(),
     )
-    result = result.model_copy(update={"digest": result.own_digest()})
     with atomic_text(folder.path / RESULT) as stream:
         stream.write(result.model_dump_json(indent=1))
     shutil.rmtree(folder.work, ignore_errors=True)
@@ -226,24 +211,8 @@ def finish(
 
 def take_folder(out: Path, grid: Grid) -> None:
     """Check that the folder may be written, and make it."""
-    from readlet.training.run_folder import inputs_of
-
     check_runs(out, [path for run in grid.runs for path in inputs_of(run.recipe)])
     make_folder(out)
-
-
-def find_finished(grid: Grid, out: Path) -> StoredRuns:
-    """The finished runs of the grid, without changing any files."""
-    found = StoredRuns({}, [])
-    for run in grid.runs:
-        try:
-            finished = RunFolder(out / run.key).read()
-        except DamagedRunError as error:
-            found.damaged.append(f"{run.label}: {error}")
-            continue
-        if finished is not None:
-            found.runs[run.key] = finished
-    return found
 
 
 def _programs(recipe: Recipe) -> Any:
@@ -274,11 +243,6 @@ def _reject_changed_data(run: Run) -> None:
 
 
 def _machine() -> str:
-    import os
-    import platform
-
-    import torch
-
     count = int(os.environ.get("WORLD_SIZE", "1"))
     if torch.cuda.is_available():
         return f"{count} × {torch.cuda.get_device_name()}"

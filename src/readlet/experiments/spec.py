@@ -1,7 +1,6 @@
 """A table file: what is compared, from which recipe, with which seeds, and the paper's figures."""
 
 import re
-from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -13,9 +12,7 @@ from pydantic import (
     ConfigDict,
     Field,
     PrivateAttr,
-    StrictBool,
     StrictFloat,
-    StrictInt,
     ValidationError,
     model_validator,
 )
@@ -54,34 +51,9 @@ def task_named(name: str) -> Task | None:
     return class_task([str(number) for number in range(int(found[1]))], metrics)
 
 
-def task_of(scores: Mapping[str, float]) -> Task:
-    """The task with these metrics; the first one decides."""
-    for task in (SPANS, VALUES):
-        if scores.keys() >= {*task.headline}:
-            return task
-    return class_task(_TWO, [name for name in scores if name in CLASS_METRICS])
-
-
 Changes = dict[str, Any]
 """Part of a recipe, nested as in its TOML: `{"training": {"ema": 0.0}}`."""
 Choices = dict[str, Changes]
-
-
-def _all_different(values: list[Any]) -> list[Any]:
-    for number, value in enumerate(values):
-        if value in values[:number]:
-            raise ValueError(f"{value!r} is listed twice; leave one out")
-    return values
-
-
-def _pairs_of_two(pairs: list[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Every pair counts in the correction for multiple tests, so each must be a real comparison."""
-    for number, (first, second) in enumerate(pairs):
-        if first == second:
-            raise ValueError(f"{first!r} is compared with itself; name another row")
-        if {first, second} in map(set, pairs[:number]):
-            raise ValueError(f"{first!r} and {second!r} are compared twice; leave one pair out")
-    return pairs
 
 
 def _is_count_or_list(value: Any) -> Any:
@@ -113,39 +85,6 @@ class _Part(BaseModel):
     )
 
 
-class Range(_Part):
-    """Values that a search may try for one field: numbers from low to high, or choices."""
-
-    low: StrictFloat | None = None
-    high: StrictFloat | None = None
-    log: StrictBool = False
-    """Sample on a logarithmic scale, as usual for a learning rate."""
-    choices: list[Any] = []
-
-    @model_validator(mode="after")
-    def _is_one_kind(self) -> "Range":
-        if bool(self.choices) == (self.low is not None and self.high is not None):
-            raise ValueError("give either low and high, or choices")
-        if not self.choices and not (self.low < self.high):  # type: ignore[operator]
-            raise ValueError("low must be smaller than high")
-        if self.log and not self.choices and self.low <= 0:  # type: ignore[operator]
-            raise ValueError("a logarithmic range needs a low above 0")
-        return self
-
-
-class Search(_Part):
-    """What `readlet experiment search` tries."""
-
-    ranges: Annotated[dict[str, Range], Field(min_length=1)]
-    """Field of the recipe, such as "training.learning_rate", and its range."""
-    metric: Metric = "f1"
-    """The metric to maximise."""
-    trials: Annotated[StrictInt, Field(ge=1, le=1_000_000)] = 20
-    """Number of recipes to try."""
-    on: Literal["held-out", "dev"] = "held-out"
-    """Questions that decide. After a search on dev, scores on dev are biased."""
-
-
 class Small(_Part):
     """The same comparison on the bundled corpus; it runs on any machine in minutes."""
 
@@ -159,7 +98,7 @@ class Small(_Part):
     note: str = ""
     combine: Combine | None = None
     baseline: str = ""
-    compare: Annotated[list[tuple[str, str]], AfterValidator(_pairs_of_two)] = []
+    compare: list[tuple[str, str]] = []
 
 
 class Table(_Part):
@@ -183,7 +122,7 @@ class Table(_Part):
     there is one axis, and "baseline" if there are several."""
     seeds: Seeds = 2
     """Number of seeds, counted from 0, or a list of seeds."""
-    metrics: Annotated[list[Metric], Field(min_length=1), AfterValidator(_all_different)] = [
+    metrics: Annotated[list[Metric], Field(min_length=1)] = [
         "exact",
         "f1",
     ]
@@ -192,11 +131,16 @@ class Table(_Part):
     axes: Annotated[dict[str, Choices], Field(min_length=1)]
     paper: dict[str, dict[Metric, StrictFloat]] = {}
     """Results of the paper: row, metric, value."""
-    compare: Annotated[list[tuple[str, str]], AfterValidator(_pairs_of_two)] = []
+    compare: list[tuple[str, str]] = []
     """Pairs of rows to compare; empty: every row against the first."""
     small: Small | None = None
-    search: Search | None = None
     _file: str = PrivateAttr("")
+
+    @property
+    def recipe_source(self) -> str:
+        """Its recipe: a shipped one, or a file, looked up in the folder of the table too."""
+        beside = Path(self._file).parent / self.recipe
+        return str(beside) if beside.is_file() else self.recipe
 
     @property
     def label(self) -> str:
@@ -222,21 +166,14 @@ class Table(_Part):
         small = self.small
         if small is None:
             raise bad_input(self.label, "", "has no small variant", "run it without --small")
-        return self.model_copy(
-            update={
-                "name": f"{self.name}-small",
-                "title": f"{self.title} (small variant: bundled corpus)",
-                "recipe": small.recipe,
-                "seeds": small.seeds,
-                "set": small.set,
-                "axes": self.axes | small.axes,
-                "combine": small.combine or self.combine,
-                "note": small.note or self.note,
-                "baseline": small.baseline or self.baseline,
-                "compare": small.compare or self.compare,
-                "paper": {},
-            }
-        )
+        own = {name: value for name, value in small if value or name in ("seeds", "set")}
+        changes = {
+            "name": f"{self.name}-small",
+            "title": f"{self.title} (small variant: bundled corpus)",
+            "axes": self.axes | small.axes,
+            "paper": {},
+        }
+        return self.model_copy(update=own | changes)
 
 
 def shipped_tables() -> list[str]:
@@ -245,27 +182,14 @@ def shipped_tables() -> list[str]:
 
 
 def load_table(source: str) -> Table:
-    """A table by shipped name or file. Recipe files are looked up in the folder of the table."""
+    """A table by shipped name or file."""
     shipped = shipped_files("experiments", "tables")
     try:
         table = Table.model_validate(read_toml(source, shipped, "table"))
     except ValidationError as error:
         raise _table_error(error, source) from None
     table._file = source
-    return table if source in shipped else _with_relative_files(table, Path(source).parent)
-
-
-def _with_relative_files(table: Table, folder: Path) -> Table:
-    """The table with its recipe files looked up in its folder."""
-
-    def resolve(recipe: str) -> str:
-        return str(folder / recipe) if (folder / recipe).is_file() else recipe
-
-    changed: dict[str, Any] = {"recipe": resolve(table.recipe)}
-    if table.small is not None:
-        small = {"recipe": resolve(table.small.recipe)}
-        changed["small"] = table.small.model_copy(update=small)
-    return table.model_copy(update=changed)
+    return table
 
 
 def _table_error(error: ValidationError, source: str) -> ReadletError:
@@ -276,7 +200,8 @@ def _table_error(error: ValidationError, source: str) -> ReadletError:
         path, remedy = path[:1], 'give "each", "all", or lists of choices'
     elif first["type"] == "extra_forbidden":
         fault = "no such field"
-        remedy = nearest(path[-1], _part_at(path[:-1]).model_fields, "fields here")
+        part = Small if path[0] == "small" and len(path) > 1 else Table
+        remedy = nearest(path[-1], part.model_fields, "fields here")
     elif first["type"] == "missing":
         fault, remedy = "is missing", "add it"
     elif not remedy:
@@ -284,10 +209,3 @@ def _table_error(error: ValidationError, source: str) -> ReadletError:
         is_section = isinstance(first["input"], dict)
         remedy = "change that" if is_section else f"it is {first['input']!r:.60}"
     return bad_input(source, ".".join(path), fault, remedy)
-
-
-def _part_at(path: list[str]) -> type[_Part]:
-    if path[:2] == ["search", "ranges"]:
-        return Range
-    parts: dict[str, type[_Part]] = {"search": Search, "small": Small}
-    return parts[path[0]] if path else Table

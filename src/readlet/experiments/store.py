@@ -1,9 +1,9 @@
 """Folders of runs. A finished one is small, complete, and can be copied to other machines.
 
-KEY/result.json          recipe, scores, versions, digests of the other files; written last
+KEY/result.json          recipe, scores, versions; written last
 KEY/scores.safetensors   the columns of its task, a number for every item (question, sentence)
 KEY/answers.json.gz      predictions by id
-KEY/log.jsonl            the learning curve
+KEY/log.jsonl            the losses and evaluations of its training
 KEY/work/                checkpoints, until the run is finished
 """
 
@@ -20,12 +20,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
+from safetensors import SafetensorError
 
-from readlet.errors import ReadletError
+from readlet.errors import ReadletError, bad_input
 from readlet.evaluation.task import Items, Task
-from readlet.experiments.learning_curve import LearningCurve, learning_curve, read_log
+from readlet.experiments.grid import Grid
 from readlet.experiments.spec import task_named
-from readlet.storage.files import locked, text_chunks
+from readlet.storage.files import locked, text_lines
 from readlet.storage.overwrite import check_folder, others
 
 FORMAT = 2
@@ -35,7 +36,6 @@ RESULT, SCORES, ANSWERS, LOG = (
     "answers.json.gz",
     "log.jsonl",
 )
-FILES = (SCORES, ANSWERS, LOG)
 WORK, READER, LOCKS = "work", "reader", ".locks"
 RESUME_HINT = "run the same command to resume"
 _KEY = re.compile(r"[0-9a-f]{16}")
@@ -54,11 +54,9 @@ def check_runs(folder: Path, inputs: Iterable[Path] = ()) -> None:
 
 
 def is_ours(folder: Path) -> bool:
-    """Whether it is a folder of runs: it has their locks or those of a search, or a copied run."""
+    """Whether it is a folder of runs: it has their locks, or a copied run."""
     found = [entry.name for entry in folder.iterdir() if entry.is_dir()]
-    return any(
-        name == LOCKS or _KEY.fullmatch(name) or (folder / name / LOCKS).is_dir() for name in found
-    )
+    return any(name == LOCKS or _KEY.fullmatch(name) for name in found)
 
 
 @lru_cache(maxsize=1)
@@ -76,6 +74,24 @@ def versions() -> dict[str, str]:
     }
 
 
+def read_log(path: Path) -> list[dict[str, Any]]:
+    """The records of `log.jsonl`. The last line may be truncated by a crash and is then skipped."""
+    lines = list(text_lines(path))
+    records = []
+    for number, line in enumerate(lines, 1):
+        try:
+            record = json.loads(line)
+        except ValueError:
+            if number == len(lines) and not line.endswith("\n"):
+                break
+            record = None
+        if not isinstance(record, dict) or "epoch" not in record:
+            remedy = "give the log.jsonl of a training run"
+            raise bad_input(path, f"line {number}", "not a line of a training log", remedy)
+        records.append(record)
+    return records
+
+
 class DamagedRunError(ReadletError):
     """A folder of a finished run that is damaged."""
 
@@ -83,7 +99,7 @@ class DamagedRunError(ReadletError):
 class Result(BaseModel):
     """The summary of a finished run, readable without its other files."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(frozen=True)
 
     format: int = FORMAT
     key: str
@@ -97,17 +113,10 @@ class Result(BaseModel):
     versions: dict[str, str]
     finished: str  # when
     items: str  # digest of the ids of the questions or sentences, in order
-    sources: dict[str, str]  # files used for training and evaluation: name, digest
-    files: dict[str, str]  # digests
-    digest: str = ""  # of all the above
 
     @property
     def seed(self) -> int:
         return int(self.recipe["training"]["seed"])
-
-    def own_digest(self) -> str:
-        values = self.model_dump(exclude={"digest"})
-        return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -124,48 +133,32 @@ class RunFolder:
     def is_begun(self) -> bool:
         return (self.work / "recipe.json").is_file()
 
-    @property
-    def is_finished(self) -> bool:
-        return (self.path / RESULT).exists()
-
     def read(self) -> "FinishedRun | None":
         """The finished run; None if it is not finished; raises `DamagedRunError` if damaged."""
-        result = self._result()
-        if result is None:
-            return None
-        try:
-            found = self.digests()
-        except FileNotFoundError as error:
-            raise self._damage(str(error)) from None
-        changed = [name for name in FILES if found[name] != result.files.get(name)]
-        if changed:
-            raise self._damage(f"{', '.join(changed)} changed")
-        return FinishedRun(self.path, result)
-
-    def _result(self) -> Result | None:
-        # Checked before the result: a run that ends now writes the result before removing work.
-        has_work = self.work.exists()
-        if not self.is_finished:
-            if not has_work and any((self.path / name).exists() for name in FILES):
-                raise self._damage(f"{RESULT} is missing")
+        if not (self.path / RESULT).exists():
             return None
         try:
             values = json.loads((self.path / RESULT).read_bytes())
-            is_other = isinstance(values, dict) and values.get("format") != FORMAT
-            result = None if is_other else Result.model_validate(values)
+            if isinstance(values, dict) and values.get("format") != FORMAT:
+                raise self._damage("made by another version of Readlet")
+            result = Result.model_validate(values)
         except (ValueError, RecursionError) as error:
             raise self._damage(str(error).splitlines()[0]) from None
-        if result is None:
-            raise self._damage("made by another version of Readlet")
-        if task_named(result.task) is None or result.digest != result.own_digest():
-            raise self._damage(f"{RESULT} changed")
-        if result.key != self.path.name:
-            raise self._damage(f"contains run {result.key}")
-        return result
+        if task_named(result.task) is None or result.key != self.path.name:
+            raise self._damage(f"contains run {result.key} of task {result.task!r:.40}")
+        missing = [name for name in (SCORES, ANSWERS, LOG) if not (self.path / name).is_file()]
+        if missing:
+            raise self._damage(f"{', '.join(missing)} missing")
+        return FinishedRun(self, result)
 
-    def digests(self) -> dict[str, str]:
-        """Digests of the files other than the result."""
-        return {name: _digest(self.path / name) for name in FILES}
+    def scores(self) -> Items:
+        from safetensors.numpy import load_file
+
+        try:
+            loaded: Items = load_file(self.path / SCORES)
+        except SafetensorError as error:
+            raise self._damage(f"{SCORES}: {error}") from None
+        return loaded
 
     def _damage(self, what: str) -> DamagedRunError:
         remedy = "remove this folder and run the command that made it again"
@@ -180,7 +173,7 @@ class RunFolder:
 class FinishedRun:
     """A finished run; its larger parts are loaded on first use."""
 
-    path: Path
+    folder: RunFolder
     result: Result
 
     @property
@@ -192,23 +185,22 @@ class FinishedRun:
     @cached_property
     def items(self) -> Items:
         """The columns of the task, in the order of the data; (items,) each."""
-        from safetensors.numpy import load_file
-
-        loaded: Items = load_file(self.path / SCORES)
-        return loaded
+        return self.folder.scores()
 
     @cached_property
-    def answers(self) -> dict[str, Any]:
-        """Predictions by id: texts or classes."""
-        # The digest was checked, so that the values need no validation.
-        answers: dict[str, Any] = json.loads("".join(text_chunks(self.path / ANSWERS)))
-        return answers
-
-    @cached_property
-    def curve(self) -> LearningCurve:
-        return learning_curve(read_log(self.path / LOG))
+    def log(self) -> list[dict[str, Any]]:
+        return read_log(self.folder.path / LOG)
 
 
-def _digest(path: Path) -> str:
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+def find_finished(grid: Grid, out: Path) -> StoredRuns:
+    """The finished runs of the grid, without changing any files."""
+    found = StoredRuns({}, [])
+    for run in grid.runs:
+        try:
+            finished = RunFolder(out / run.key).read()
+        except DamagedRunError as error:
+            found.damaged.append(f"{run.label}: {error}")
+            continue
+        if finished is not None:
+            found.runs[run.key] = finished
+    return found

@@ -241,7 +241,7 @@ class TrainableFamily(Family):
         return recipe
 
     def compile_ahead(self, recipe: "Recipe", device: "torch.device", start: Scorer | None) -> bool:
-        """On a GPU, compile what training will run while the data is encoded; False: nothing.
+        """On a GPU, compile what training will run, before the data is encoded; False: nothing.
 
         `start` is the scorer that training starts from.
         """

@@ -43,20 +43,6 @@ def load_recipe(source: str, changes: Iterable[str] = ()) -> Recipe:
     return parse_recipe(changed_values(values, chosen), source)
 
 
-def recipe_toml(recipe: Recipe) -> str:
-    """The text of a recipe file: the kind, and all fields that differ from their defaults."""
-    lines = [f"name = {toml_value(recipe.name)}"]
-    section = ""
-    for field, default in zip(fields_of(recipe), fields_of(type(recipe)), strict=True):
-        if field.value == default.value and field.path != "model.kind":
-            continue
-        if field.section != section:
-            section = field.section
-            lines += ["", f"[{section}]"]
-        lines.append(f"{field.name} = {toml_value(field.value)}")
-    return "\n".join(lines) + "\n"
-
-
 def toml_value(value: Any) -> str:
     """JSON's strings, numbers, lists and booleans are valid TOML, with two differences in escaping.
 

@@ -27,8 +27,8 @@ from readlet.models.family import ClassFamily, Floats, TrainableClassScorer
 from readlet.nn.normsoftmax.loss import warn_of_bound
 from readlet.recipe.recipe import Recipe
 from readlet.text.labels import Labels, class_balance, class_numbers, require_one_kind
-from readlet.training.objective import Fitted, copy_weights
-from readlet.training.training_data import Part, TrainingData
+from readlet.training.training_data import Fitted, Part, TrainingData
+from readlet.training.warm_start import copy_weights
 
 
 @dataclass(frozen=True)
@@ -107,9 +107,6 @@ class ClassObjective:
     def typed(self) -> ClassifierRecipe:
         assert isinstance(self.recipe, ClassifierRecipe)
         return self.recipe
-
-    def load_teachers(self) -> None:
-        """Classifiers have none."""
 
     def build(self, data: TrainingData) -> TrainableClassScorer:
         scorer = self.family.build(self.recipe, data.encoder)

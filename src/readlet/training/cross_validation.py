@@ -21,7 +21,7 @@ from accelerate import Accelerator
 from torch import Tensor, nn
 
 from readlet.console import say
-from readlet.engine.loop import TrainingLog, TrainingLoop
+from readlet.engine.loop import Outcome, Track, TrainingLog, TrainingLoop
 from readlet.engine.weight_selection import Evaluator, Scores
 from readlet.evaluation.squad import SPANS
 from readlet.evaluation.task import Scored
@@ -30,10 +30,10 @@ from readlet.inference.fit_calibration import Adaptation, adapt
 from readlet.inference.inputs import DEFAULTS, AnswerOptions
 from readlet.inference.reader import Reader
 from readlet.recipe.recipe import Recipe
-from readlet.training.objective import Fitted, mix_in, weights_of
 from readlet.training.question_answering import SpanEvaluator, SpanObjective
 from readlet.training.run_folder import PART
-from readlet.training.training_data import SplitItems, prepare
+from readlet.training.training_data import Fitted, SplitItems, prepare
+from readlet.training.warm_start import mix_in, weights_of
 from readlet.types import Example, Prediction
 
 FEW = 200
@@ -42,14 +42,15 @@ _RESTART = "--resume begins the cross-validation again"
 
 
 def is_cross_validated(
-    recipe: Recipe, start: Any, split: SplitItems | None, accelerator: Accelerator
+    recipe: Recipe, start: Any, split: SplitItems, accelerator: Accelerator
 ) -> bool:
-    if split is None or not isinstance(start, Reader) or not start.scorer.can_abstain:
+    """Whether a reader is fine-tuned on so few questions that none can be spared."""
+    if not isinstance(start, Reader) or not start.scorer.can_abstain:
         return False
     own = _own(split)
     given = recipe.data.calibration or accelerator.num_processes > 1
     contexts = {example.context for example in own}
-    return bool(recipe.data.cross_validation and not given and len(own) < FEW and len(contexts) > 1)
+    return not given and len(own) < FEW and len(contexts) > 1
 
 
 def _own(split: SplitItems) -> list[Example]:
@@ -85,24 +86,6 @@ class Epoch:
     weights: dict[str, Tensor] = field(default_factory=dict)  # their sum
 
 
-@dataclass(frozen=True)
-class CrossValidated:
-    """The best epoch, and what is known of its readers by the questions that they had not seen."""
-
-    epoch: int
-    adaptation: Adaptation
-    predictions: list[Prediction]  # of all questions, in order
-    steps: int
-
-    def fitted(self, evaluator: SpanEvaluator, *, has_dev: bool) -> Fitted:
-        """The calibration, with predictions on dev or, without one, those that fitted it."""
-        calibration, predictions = self.adaptation.calibration, self.predictions
-        if has_dev:
-            predictor = replace(evaluator.predictor, calibration=calibration)
-            predictions = predictor.predict(evaluator.dev.examples, evaluator.dev.rows)
-        return Fitted(calibration, predictions, evaluator.no_answer(calibration, predictions), "")
-
-
 def cross_validate(
     recipe: Recipe,
     objective: SpanObjective,
@@ -110,8 +93,12 @@ def cross_validate(
     evaluator: SpanEvaluator,
     folder: Path,
     accelerator: Accelerator,
-) -> CrossValidated:
-    """Train the readers of the parts. The evaluator's gets their mean weights at the best epoch."""
+    track: Track | None = None,
+) -> tuple[Outcome, Fitted]:
+    """Train the readers of the parts. The evaluator's gets their mean weights at the best epoch.
+
+    It is fitted with the predictions of the readers that had not seen the question.
+    """
     start, own, scorer = objective.start, _own(split), evaluator.scorer
     assert start is not None
     epochs = [Epoch() for _ in range(recipe.training.epochs + 1)]
@@ -126,7 +113,7 @@ def cross_validate(
         steps += _train_without(part, epochs, recipe, objective, split, folder, accelerator)
     tried = [_scored(own, epoch, start) for epoch in epochs]
     best = max(range(len(tried)), key=lambda epoch: tried[epoch][2].summary[SPANS.decisive])
-    log = TrainingLog(folder)
+    log = TrainingLog(folder, track)
     for number, (_, _, result) in enumerate(tried):
         place = {"step": number * steps // len(tried), "epoch": float(number), "seconds": 0.0}
         log.add(place | result.summary)
@@ -137,7 +124,13 @@ def cross_validate(
             for name, weight in scorer.module.named_parameters():
                 weight.copy_(epochs[best].weights[name] / len(parts))
     adaptation, predictions, _ = tried[best]
-    return CrossValidated(best, adaptation, predictions, steps)
+    calibration = adaptation.calibration
+    if recipe.data.dev:
+        calibrated = replace(evaluator.predictor, calibration=calibration)
+        predictions = calibrated.predict(evaluator.dev.examples, evaluator.dev.rows)
+    more = evaluator.no_answer(calibration, predictions)
+    outcome = Outcome(steps, rollbacks=0, kept=float(best), best=float(best))
+    return outcome, Fitted(calibration, predictions, more, fault="")
 
 
 def _train_without(

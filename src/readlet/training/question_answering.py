@@ -23,9 +23,9 @@ from readlet.models.torch_scorer import Teacher
 from readlet.nn.normsoftmax.tracker import tracked_softmax
 from readlet.recipe.recipe import Recipe, SpanTraining
 from readlet.text.rows import LONG_QUESTION
-from readlet.training.objective import Fitted, copy_weights
 from readlet.training.run_folder import digest_of_reader
-from readlet.training.training_data import Part, TrainingData
+from readlet.training.training_data import Fitted, Part, TrainingData
+from readlet.training.warm_start import copy_weights
 from readlet.types import Prediction
 
 _TRACKED = 32  # rows: all attention scores of every head are in memory at once
@@ -109,11 +109,13 @@ class SpanObjective:
     teachers: list[Reader] = field(default_factory=list)
 
     def load_teachers(self) -> None:
+        """Load the models involved, so that their errors come before any slow work."""
         if isinstance(self.recipe.training, SpanTraining):
             names = self.recipe.training.teacher
             self.teachers = [Reader.load(name, device="cpu") for name in names]
 
     def build(self, data: TrainingData) -> TrainableSpanScorer:
+        """The model to train; its random weights are drawn from torch's generator."""
         start = self.start
         abstains = has_impossible(data) or (start is not None and start.scorer.can_abstain)
         can_abstain = self.family.can_abstain(self.recipe) and abstains
@@ -124,6 +126,7 @@ class SpanObjective:
         return scorer
 
     def notes(self, data: TrainingData, scorer: TrainableSpanScorer) -> dict[str, list[str]]:
+        """The ids of changed or skipped items by reason."""
         notes = dict(data.train.rows.notes)
         if has_impossible(data) and not scorer.can_abstain:
             impossible = [example.id for example in data.train.examples if not example.answers]
@@ -139,6 +142,7 @@ class SpanObjective:
         return notes
 
     def report(self, data: TrainingData, scorer: TrainableSpanScorer) -> None:
+        """Print what to know about the data before training."""
         own = len(data.train.examples) - data.replayed
         if self.start is not None and own < _FEW_QUESTIONS:
             fault = f"{own:,} training questions may be too few for any gain"

@@ -5,7 +5,6 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
 
 from accelerate import Accelerator
 
@@ -13,6 +12,7 @@ from readlet.data import source_path
 from readlet.engine.checkpoint import checkpoints_in, drafts_in, find_checkpoint
 from readlet.engine.loop import LOG
 from readlet.engine.processes import in_main, is_main_process
+from readlet.engine.tracking import EVENTS
 from readlet.engine.weight_selection import BEST
 from readlet.errors import CannotResumeError, bad_input
 from readlet.inference.model_folder import BUNDLED, CONFIG, own_files, reader_files, reader_folder
@@ -63,7 +63,7 @@ def _take(folder: Path, held: ExitStack) -> None:
 
 def _reject_other_recipe(recipe: Recipe, folder: Path) -> None:
     _require_run(folder)
-    changed = changed_fields(_read_stored(folder / _RECIPE), recipe)
+    changed = changed_fields(own_json(folder / _RECIPE) or {}, recipe)
     if changed:
         fault = f"the run was started with another {', '.join(changed)}"
         raise bad_input(folder, "", fault, "resume with the same recipe and --set")
@@ -95,7 +95,7 @@ def foreign_to_run(folder: Path) -> Iterator[Path]:
     """Entries of the folder that belong neither to a run, interrupted or not, nor to its reader."""
     own = own_files(folder)
     if is_run(folder):
-        own |= {_RECIPE, DATA, NOTES, LOG, BEST, PART}
+        own |= {_RECIPE, DATA, NOTES, LOG, BEST, PART, EVENTS}
         own |= {path.name for path in (*checkpoints_in(folder), *drafts_in(folder))}
     return others(folder, own, {_RECIPE})
 
@@ -121,22 +121,13 @@ def _reject_used(folder: Path) -> None:
         raise bad_input(folder, "", "already contains a run", remedy)
 
 
-def _read_stored(path: Path) -> dict[str, Any]:
-    try:
-        values = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError) as error:
-        damage = bad_input(path, "", f"is damaged ({error})", "train again in another --out")
-        raise CannotResumeError(str(damage)) from None
-    return values if isinstance(values, dict) else {}
-
-
 def check_data(recipe: Recipe, key: str, folder: Path, *, resume: bool) -> None:
     """A run is resumed only with the same data and readers; `key` is the digest of the data."""
     stored = folder / DATA
     readers = [name for f in fields_with(recipe, SourceReader) for name in names_in(f.value)]
     now = {"key": key, "readers": [digest_of_reader(name) for name in readers]}
     if resume and stored.is_file():
-        if _read_stored(stored) != now:
+        if own_json(stored) != now:
             fault = "the training data, the encoder, the word vectors or the code have changed"
             if readers:
                 fault += ", or the start or teacher reader"

@@ -8,9 +8,10 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from pydantic import BaseModel
 
 from readlet.data import read_labelled, read_questions
 from readlet.data.datasets import training_file, with_own_ids
@@ -53,35 +54,13 @@ def texts_in_fold(data: Data, texts: Iterable[str]) -> set[str]:
 MAX_HELD_OUT = 2000  # more change at most the second digit of the temperature
 
 
-class Items(Protocol):
-    """Items that belong together, such as the questions of a context, have the same group."""
-
-    noun: str  # plural name of the items
-    group_noun: str  # name of what they are divided by
-
-    def depends_on_seed(self, data: Data) -> bool:
-        """Whether the parts differ between seeds."""
-
-    def read(self, data: Data, *paths: Path) -> list[Any]: ...
-
-    def group(self, item: Any) -> str: ...
-
-    def held_out(self, items: Sequence[Any], share: float, seed: int) -> set[str]:
-        """The groups to hold out of training."""
-
-    def shared(self, items: Sequence[Any], share: float, seed: int) -> set[str]:
-        """A share of the groups; a larger share includes a smaller one."""
-
-    def check(self, data: Data, train: Sequence[Any], parts: dict[Path, Sequence[Any]]) -> None:
-        """Reject labels that cannot be learned, or that `parts` have and training has not."""
-
-
 class Questions:
     """The questions of a context stay together, so that no passage is in two parts."""
 
     noun, group_noun = "questions", "context"
 
     def depends_on_seed(self, data: Data) -> bool:
+        """Whether the parts differ between seeds."""
         return True
 
     def read(self, data: Data, *paths: Path) -> list[Example]:
@@ -94,7 +73,7 @@ class Questions:
         return item.context
 
     def held_out(self, items: Sequence[Example], share: float, seed: int) -> set[str]:
-        """At most MAX_HELD_OUT questions, at least one context: more are better trained on."""
+        """The contexts to hold out: of at most MAX_HELD_OUT questions, at least one."""
         questions = Counter(example.context for example in items)
         contexts = sorted(questions)
         count = max(1, round(share * len(contexts)))
@@ -108,6 +87,7 @@ class Questions:
         return chosen
 
     def shared(self, items: Sequence[Example], share: float, seed: int) -> set[str]:
+        """A share of the contexts; a larger share includes a smaller one."""
         contexts = sorted({example.context for example in items})
         order = np.random.default_rng(seed).permutation(len(contexts))
         return {contexts[int(i)] for i in order[: max(1, round(share * len(contexts)))]}
@@ -154,6 +134,7 @@ class LabelledTexts:
     def check(
         self, data: Data, train: Sequence[Sentence], parts: dict[Path, Sequence[Sentence]]
     ) -> None:
+        """Reject labels that cannot be learned, or that `parts` have and training has not."""
         source = data.train[0] if len(data.train) == 1 else "data.train"
         is_pair = train[0].second is not None
         require_one_kind("data.replay" if data.replay else source, train, pairs=is_pair)
@@ -185,6 +166,9 @@ class LabelledTexts:
         return {label: sorted(texts, key=rank) for label, texts in found.items()}
 
 
+Items = Questions | LabelledTexts
+
+
 def items_of(recipe: Recipe) -> Items:
     """The items that a recipe's kind of model is trained on."""
     data = recipe.data
@@ -196,6 +180,16 @@ class Part(NamedTuple):
 
     examples: Sequence[Any]
     rows: Any
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A trained model on dev, calibrated on the held-out items."""
+
+    calibration: BaseModel
+    predictions: list[Any]  # as the task scores them
+    metrics: dict[str, Any]  # more than the scores
+    fault: str  # why the calibration was not fitted; empty if it was
 
 
 @dataclass(frozen=True)
@@ -271,7 +265,8 @@ def data_files(recipe: Recipe) -> DataFiles:
 def read_split(recipe: Recipe) -> SplitItems:
     """Read and split the items: errors in them are reported before any slow work."""
     files, items, data = data_files(recipe), items_of(recipe), recipe.data
-    if not (examples := items.read(data, *files.train)):
+    examples: list[Any] = items.read(data, *files.train)
+    if not examples:
         raise ReadletError(f"data.train: no {items.noun} in these files; name others")
     if not (examples := _without_fold(recipe, items, examples)):
         fault = f"all training {items.group_noun}s are in this part"
