@@ -21,7 +21,7 @@ from readlet.export.operations import attended, normed, reshaped
 from readlet.models.pretrained.encoder import KNOWN_KINDS, PretrainedEncoder
 from readlet.models.qacnn.network import QACNN
 from readlet.nn.characters import PADDING, AddedLanguage, CharacterConvolution, FilmLanguage
-from readlet.nn.normsoftmax.attention import norm_attention
+from readlet.nn.normsoftmax import norm_attention
 from readlet.nn.qanet import (
     ContextQueryAttention,
     EncoderBlock,

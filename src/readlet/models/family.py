@@ -262,9 +262,6 @@ class SpanFamily(TrainableFamily):
     def build(self, recipe: "Recipe", encoder: Any, *, can_abstain: bool) -> TrainableSpanScorer:
         """A model with random initial weights, drawn from torch's generator."""
 
-    def check(self, recipe: "Recipe", rows: Rows, *, can_abstain: bool) -> None:
-        """Warn if this kind of model is unsuited to these rows."""
-
 
 class ClassFamily(TrainableFamily):
     """A kind of classifier."""

@@ -14,7 +14,6 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple, Protocol
 
-import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -24,7 +23,6 @@ from readlet.errors import bad_input, memory_reported
 from readlet.models.config import Config, SpanConfig, StoredAs, config_of
 from readlet.models.family import AnyEncoder, Encoder, Floats, SpanScores
 from readlet.models.onnx.model import WEIGHTS
-from readlet.nn.normsoftmax.loss import highest_confidence, warn_of_bound
 from readlet.nn.softmax import masked_log_softmax
 from readlet.recipe.recipe import Training
 from readlet.storage.stored_files import (
@@ -353,14 +351,6 @@ def _as_numpy(found: SpanLogits) -> SpanScores:
     start, end = (side.float().cpu().numpy() for side in (found.start, found.end))  # (B, L)
     null = None if found.null is None else found.null.float().cpu().numpy()  # (B, 2)
     return SpanScores(start, end, found.allowed.cpu().numpy(), null)
-
-
-def warn_of_short_windows(rows: Rows, *, can_abstain: bool) -> None:
-    """NormSoftmax in the loss, without a cap, bounds the confidence in short windows."""
-    lengths = np.unique(rows.row_window[:, 1])
-    places = [int(length) + can_abstain for length in lengths if length > 0]
-    lowest = min(places, key=highest_confidence, default=1)
-    warn_of_bound(lowest, "places (a short window)", "loss.gamma")
 
 
 def count_parameters(module: nn.Module) -> int:

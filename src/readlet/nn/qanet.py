@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from readlet.nn.normsoftmax.attention import norm_attention
+from readlet.nn.normsoftmax import norm_attention
 from readlet.nn.softmax import masked_softmax
 
 

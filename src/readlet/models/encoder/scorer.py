@@ -1,6 +1,5 @@
 """The family of encoder readers: a pretrained encoder of transformers and a span head over it."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,7 +27,7 @@ from readlet.models.pretrained.parts import (
     slim_weights,
     with_attention,
 )
-from readlet.models.torch_scorer import TorchScorer, eagerly, warn_of_short_windows
+from readlet.models.torch_scorer import TorchScorer, eagerly
 from readlet.nn.layer_mix import SIDES, make_layer_mix
 from readlet.recipe.recipe import Recipe, Training
 from readlet.storage.stored_files import damage_of
@@ -176,11 +175,6 @@ class EncoderFamily(PretrainedFamily, SpanFamily):
             encoder = SubwordEncoder(parts.tokenizer, parts.layout, settings.windows, parts.config)
             check_length(encoder.longest, parts.config, settings.model.encoder)
             return scorer_with(parts.weights, settings, encoder)
-
-    def check(self, recipe: Recipe, rows: Rows, *, can_abstain: bool) -> None:
-        """NormSoftmax in the loss bounds the confidence in windows of few subwords."""
-        if norm_gamma(_typed(recipe).loss, 1) == math.inf:
-            warn_of_short_windows(rows, can_abstain=can_abstain)
 
 
 def _typed(recipe: Recipe) -> EncoderRecipe:

@@ -1,7 +1,6 @@
 """The family of QACNNnet: words with frozen and trainable vectors, and the network on them."""
 
 import json
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,7 +10,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
-from readlet.models.config import norm_gamma
 from readlet.models.family import Encoder, Scorer, SpanFamily, TrainableScorer
 from readlet.models.onnx.model import WEIGHTS
 from readlet.models.qacnn.config import QacnnConfig, QacnnNetwork
@@ -22,7 +20,6 @@ from readlet.models.torch_scorer import (
     TorchScorer,
     compiles,
     in_half_precision,
-    warn_of_short_windows,
 )
 from readlet.recipe.recipe import Recipe
 from readlet.storage.stored_files import (
@@ -202,12 +199,6 @@ class QacnnFamily(SpanFamily):
     def compile(self, scorer: TrainableScorer) -> None:
         assert isinstance(scorer.module, QACNN)
         scorer.module.compile_blocks()
-
-    def check(self, recipe: Recipe, rows: Rows, *, can_abstain: bool) -> None:
-        """NormSoftmax in the loss bounds the confidence in windows of few words."""
-        typed = _typed(recipe)
-        if norm_gamma(typed.loss, typed.model.width) == math.inf:
-            warn_of_short_windows(rows, can_abstain=can_abstain)
 
 
 def scorer_of(
