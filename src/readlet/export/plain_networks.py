@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from readlet.export.operations import attended, normed, reshaped
 from readlet.models.pretrained.encoder import KNOWN_KINDS, PretrainedEncoder
 from readlet.models.qacnn.network import QACNN
-from readlet.nn.characters import PADDING, AddedLanguage, CharacterConvolution, FilmLanguage
+from readlet.nn.characters import PADDING, CharacterConvolution
 from readlet.nn.normsoftmax import norm_attention
 from readlet.nn.qanet import (
     ContextQueryAttention,
@@ -42,7 +42,7 @@ def plain_qacnn(network: QACNN) -> QACNN:
     made = deepcopy(network).eval()
     characters = made.embedding.characters
     # A language vector that is added to every character would need a separate table.
-    if isinstance(characters, CharacterConvolution) and not isinstance(characters, AddedLanguage):
+    if isinstance(characters, CharacterConvolution) and characters.language != "added":
         made.embedding.characters = _CharacterTable(characters)  # type: ignore[assignment]
     position = network.encoder.position  # not a copy: its table may grow until the trace
     made.encoder = _PlainBlock(made.encoder, position)  # type: ignore[assignment]
@@ -89,7 +89,7 @@ class _CharacterTable(nn.Module):
 
     def _highest(self, total: Tensor, ids: Tensor, language: Tensor) -> Tensor:
         """Of the filters (U, w, F): (U, F)."""
-        if not isinstance(self.layer, FilmLanguage):
+        if self.layer.language != "film":
             return total.amax(dim=1)  # (U, F)
         # A language may flip the sign of a filter: its maximum is then elsewhere.
         filtered = self.layer.of_filters(total.transpose(1, 2), language)  # (U, F, w)
