@@ -16,7 +16,7 @@ from readlet.engine.step import can_be_captured
 from readlet.errors import ReadletError
 from readlet.inference.reader import Reader
 from readlet.models.pretrained.encoder import PretrainedEncoder, build_encoder, load_pretrained
-from readlet.models.pretrained.parts import from_int8, round_at_random, to_int8
+from readlet.models.weights import from_int8, round_at_random, to_int8
 from readlet.text.pretrained import load_config, load_tokenizer
 
 Build = Callable[..., Reader]

@@ -131,7 +131,12 @@ def with_onnx(
     model: TrainedModel, network: Network, path: Path, precision: Precision
 ) -> TrainedModel:
     onnx, scorer = OnnxModel.load(path), model.scorer
-    exported = Exported(onnx.digest, scorer.parameters, precision, tuple(scorer.facts()))
+    exported = Exported(
+        graph=onnx.digest,
+        parameters=scorer.parameters,
+        precision=precision,
+        facts=tuple(scorer.facts()),
+    )
     kind = OnnxSpanScorer if isinstance(model, Reader) else OnnxClassScorer
     made: OnnxScorer = kind(onnx, network.inputs, exported)
     return replace(model, scorer=made)

@@ -52,10 +52,6 @@ class SentenceClassifier(nn.Module):
             if isinstance(part, ClsPooler) and self.encoder.pretrained_pooler:
                 part.dense.load_state_dict(self.encoder.pretrained_pooler)
 
-    def compile_blocks(self) -> None:
-        """Compile the layers in place; this pays off only in long runs on a GPU."""
-        self.encoder.compile_blocks(all_layers=self.mix.reads_all_layers)
-
 
 class ClassLearner(nn.Module):
     """A module that turns a batch into a loss, for training.

@@ -72,7 +72,3 @@ class EncoderReader(nn.Module):
         keep = torch.cat([first, allowed], dim=1).unsqueeze(-1)  # (B, 1 + T, 1)
         scaled = normalised(both, keep, 1, gamma)  # (B, 1 + T, 2)
         return scaled[:, 1:], scaled[:, :1]
-
-    def compile_blocks(self) -> None:
-        """Compile the layers in place; this pays off only in long runs on a GPU."""
-        self.encoder.compile_blocks(all_layers=self.mix.reads_all_layers)

@@ -8,44 +8,51 @@ from typing import Any
 import numpy as np
 import torch
 
-from readlet.engine.optimiser import ParameterGroup
-from readlet.models.config import StoredAs, norm_gamma
+from readlet.models.config import norm_gamma
 from readlet.models.encoder.config import EncoderConfig
 from readlet.models.encoder.network import EncoderReader
-from readlet.models.encoder.recipe import EncoderRecipe, FineTuning
+from readlet.models.encoder.recipe import EncoderRecipe
 from readlet.models.family import Floats, LayerView, SpanFamily
-from readlet.models.onnx.model import WEIGHTS
-from readlet.models.pretrained.encoder import PretrainedEncoder, build_encoder
-from readlet.models.pretrained.family import PretrainedFamily, require_own_tokenizer
-from readlet.models.pretrained.inputs import SubwordInputs
-from readlet.models.pretrained.parts import (
-    STORED_FACTS,
-    encoder_fact,
-    layer_groups,
-    load_parts,
-    save_parts,
-    slim_weights,
+from readlet.models.pretrained.encoder import PretrainedEncoder
+from readlet.models.pretrained.family import (
+    PretrainedFamily,
+    PretrainedScorer,
+    read_tokenizer,
     with_attention,
 )
+from readlet.models.pretrained.inputs import SubwordInputs, load_subwords
 from readlet.models.torch_scorer import TorchScorer, eagerly
 from readlet.nn.layer_mix import SIDES, make_layer_mix
-from readlet.recipe.recipe import Recipe, Training
-from readlet.storage.stored_files import damage_of
+from readlet.recipe.recipe import Recipe
 from readlet.text.arrays import Arrays, Batches, check_length
-from readlet.text.pretrained import load_config, load_tokenizer
 from readlet.text.rows import Rows, Stored
-from readlet.text.subwords import SubwordEncoder, SubwordRows, layout_of, plain_tokenizer
+from readlet.text.subwords import SubwordEncoder, SubwordRows, layout_of
 from readlet.text.tensors import SubwordBatch, as_tensors, subword_batches
 from readlet.types import Example
 
 
 @dataclass
-class EncoderScorer(TorchScorer):
+class EncoderScorer(PretrainedScorer, TorchScorer):
     """The network and its tokenizer."""
 
     module: EncoderReader
     encoder: SubwordEncoder
     settings: EncoderConfig
+
+    @classmethod
+    def on_network(
+        cls, network: PretrainedEncoder, encoder: SubwordEncoder, settings: EncoderConfig
+    ) -> "EncoderScorer":
+        module = EncoderReader(
+            with_attention(settings.attention, network),
+            make_layer_mix(settings.model.mix, network.width, network.layers),
+            encoder.layout.null,
+            null=settings.null_answer,
+            loss_gamma=norm_gamma(settings.loss, network.width),
+            token_dropout=settings.model.token_dropout,
+            mask_token=encoder.layout.mask,
+        )
+        return cls(module, encoder, settings)
 
     def batches(self, rows: Rows, batch_size: int, *, seed: int = 0) -> Batches[SubwordBatch]:
         assert isinstance(rows, SubwordRows)
@@ -59,12 +66,6 @@ class EncoderScorer(TorchScorer):
         nothing = torch.zeros(0)  # labels are for training
         batch = SubwordBatch(rows=nothing, labels=nothing, weight=nothing, **as_tensors(arrays))
         return self.scores_of_batch(batch)
-
-    def groups(self, settings: Training) -> list[ParameterGroup]:
-        assert isinstance(settings, FineTuning)
-        return layer_groups(
-            self.module, self.module.encoder, self.module.mix.parameters(), settings
-        )
 
     def layer_view(self, rows: Rows, row: int) -> LayerView:
         assert isinstance(rows, SubwordRows)
@@ -89,47 +90,6 @@ class EncoderScorer(TorchScorer):
             normalised=self.module.loss_gamma is not None,
         )
 
-    def save(self, folder: Path) -> list[str]:
-        return save_parts(folder, self.module, self.encoder, self.stored)
-
-    def facts(self) -> list[str]:
-        model = self.settings.model
-        named = encoder_fact(model.encoder, self.encoder, self.module.encoder)
-        return [f"- {named}; mix of layers: {model.mix}", *STORED_FACTS[self.stored]]
-
-    def slimmed(self, stored: StoredAs = "float16") -> "EncoderScorer":
-        """A copy with rounded weights; it computes in float32."""
-        weights = slim_weights(self.module, stored)
-        settings = self.settings.model_copy(update={"stored": stored})
-        return scorer_with(weights, settings, self.encoder)
-
-
-def make_scorer(
-    settings: EncoderConfig, encoder: SubwordEncoder, network: PretrainedEncoder
-) -> EncoderScorer:
-    mix = make_layer_mix(settings.model.mix, network.width, network.layers)
-    module = EncoderReader(
-        with_attention(settings.attention, network),
-        mix,
-        encoder.layout.null,
-        null=settings.null_answer,
-        loss_gamma=norm_gamma(settings.loss, network.width),
-        token_dropout=settings.model.token_dropout,
-        mask_token=encoder.layout.mask,
-    )
-    return EncoderScorer(module, encoder, settings)
-
-
-def scorer_with(
-    weights: dict[str, torch.Tensor], settings: EncoderConfig, encoder: SubwordEncoder
-) -> EncoderScorer:
-    """The model with these weights, which may be rounded."""
-    network = build_encoder(encoder.config, settings.model.dropout)
-    scorer = make_scorer(settings, encoder, network)
-    scorer.module.load_state_dict({name: w.float() for name, w in weights.items()})
-    scorer.module.eval()
-    return scorer
-
 
 class EncoderFamily(PretrainedFamily, SpanFamily):
     """Builds, trains and loads encoder readers."""
@@ -146,12 +106,9 @@ class EncoderFamily(PretrainedFamily, SpanFamily):
             self.build(recipe, self.fit_encoder(recipe, ()), can_abstain=False)
 
     def fit_encoder(self, recipe: Recipe, examples: Sequence[Example]) -> SubwordEncoder:
-        name = _typed(recipe).model.encoder
-        tokenizer, config = load_tokenizer(name), load_config(name)
-        windows = _typed(recipe).data.windows
-        plain = plain_tokenizer(tokenizer.backend_tokenizer.to_str())
-        made = SubwordEncoder(plain, layout_of(tokenizer), windows, config)
-        require_own_tokenizer(made.tokenizer, made.layout, config, name)
+        typed, name = _typed(recipe), _typed(recipe).model.encoder
+        tokenizer, layout, config = read_tokenizer(name, layout_of)
+        made = SubwordEncoder(tokenizer, layout, typed.data.windows, config)
         check_length(made.longest, config, name)
         return made
 
@@ -165,16 +122,11 @@ class EncoderFamily(PretrainedFamily, SpanFamily):
 
     def build(self, recipe: Recipe, encoder: SubwordEncoder, *, can_abstain: bool) -> EncoderScorer:
         network = self.trained_network(recipe, encoder.config, SIDES)
-        return make_scorer(_typed(recipe).config(null_answer=can_abstain), encoder, network)
+        settings = _typed(recipe).config(null_answer=can_abstain)
+        return EncoderScorer.on_network(network, encoder, settings)
 
     def load(self, folder: Path, config: dict[str, Any]) -> EncoderScorer:
-        with damage_of(folder / "config.json"):
-            settings = EncoderConfig.read(config)
-        parts = load_parts(folder)
-        with damage_of(folder / WEIGHTS):
-            encoder = SubwordEncoder(parts.tokenizer, parts.layout, settings.windows, parts.config)
-            check_length(encoder.longest, parts.config, settings.model.encoder)
-            return scorer_with(parts.weights, settings, encoder)
+        return EncoderScorer.stored_in(folder, load_subwords(folder, config))
 
 
 def _typed(recipe: Recipe) -> EncoderRecipe:
