@@ -41,11 +41,11 @@ def network_of(scorer: Scorer) -> Network | None:
     """None for a kind of model that cannot be exported."""
     module: nn.Module
     if isinstance(scorer, QacnnScorer):
-        module = _OfArrays(plain_qacnn(scorer.module), _words, WordInputs.names)
+        module = _OfArrays(_OverTables(plain_qacnn(scorer.module)), dict, WordInputs.names)
     elif isinstance(scorer, EncoderScorer):
-        module = _OfArrays(with_plain_attention(scorer.module), _subwords, SubwordInputs.names)
+        module = _OfArrays(with_plain_attention(scorer.module), SubwordBatch, SubwordInputs.names)
     elif isinstance(scorer, ClassifierScorer):
-        module = _OfArrays(with_plain_attention(scorer.module), _texts, SentenceInputs.names)
+        module = _OfArrays(with_plain_attention(scorer.module), SentenceBatch, SentenceInputs.names)
         return Network(module, scorer.inputs(), ("scores",))
     else:
         return None
@@ -53,24 +53,19 @@ def network_of(scorer: Scorer) -> Network | None:
 
 
 class _OfArrays(nn.Module):
-    """A network on the arrays of its inputs, in their order."""
+    """A network on the arrays of its inputs, in their order; `batch` makes them what it reads."""
 
-    def __init__(
-        self,
-        network: nn.Module,
-        arguments: Callable[[dict[str, Tensor]], tuple[Any, ...]],
-        names: Sequence[str],
-    ) -> None:
+    def __init__(self, network: nn.Module, batch: Callable[..., Any], names: Sequence[str]) -> None:
         super().__init__()
         self.network = network
-        self.arguments = arguments
+        self.batch = batch
         self.names = names
 
     def forward(self, *arrays: Tensor) -> tuple[Tensor, ...]:
         given = dict(zip(self.names, arrays, strict=True))
         # These fields of a batch are for training.
-        nothing = dict.fromkeys(("rows", "labels", "weight"), torch.zeros(0))  # (0,)
-        found = self.network(*self.arguments(given | nothing))
+        given |= dict.fromkeys(("rows", "labels", "weight"), torch.zeros(0))  # (0,)
+        found = self.network(self.batch(**given))
         if not isinstance(found, SpanLogits):
             return (found,)  # (B, outputs)
         start, end, _, null = found  # (B, L) three times, (B, 2)
@@ -87,18 +82,18 @@ class _Tables(NamedTuple):
     character_vectors: None = None  # the words of a batch are distinct
 
 
-def _words(given: dict[str, Tensor]) -> tuple[WordBatch, _Tables]:
-    tables = ("words", "characters", "keys", "languages")
-    of_batch = {name: array for name, array in given.items() if name not in tables}
-    return WordBatch(**of_batch), _Tables(*(given[name] for name in tables))
+class _OverTables(nn.Module):
+    """The network of words, whose form tables are inputs too."""
 
+    def __init__(self, network: nn.Module) -> None:
+        super().__init__()
+        self.network = network
 
-def _subwords(given: dict[str, Tensor]) -> tuple[SubwordBatch]:
-    return (SubwordBatch(**given),)
-
-
-def _texts(given: dict[str, Tensor]) -> tuple[SentenceBatch]:
-    return (SentenceBatch(**given),)
+    def forward(self, given: dict[str, Tensor]) -> SpanLogits:
+        batch = dict(given)
+        tables = _Tables(*map(batch.pop, ("words", "characters", "keys", "languages")))  # type: ignore[arg-type]
+        found: SpanLogits = self.network(WordBatch(**batch), tables)
+        return found
 
 
 def require_onnx(name: str) -> None:

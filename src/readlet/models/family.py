@@ -256,7 +256,7 @@ class SpanFamily(TrainableFamily):
 
     def can_abstain(self, recipe: "Recipe") -> bool:
         """Whether the recipe lets the model learn to predict "no answer"."""
-        return True
+        return bool(getattr(recipe.model, "null_answer", True))
 
     @abstractmethod
     def build(self, recipe: "Recipe", encoder: Any, *, can_abstain: bool) -> TrainableSpanScorer:

@@ -18,8 +18,8 @@ UNKNOWN_LANGUAGE = 0
 class CharacterConvolution(nn.Module):
     """Embedding, convolution along the word, ReLU, and the maximum over the word's characters.
 
-    The vector depends on the word alone, not on the width it was padded to. A caller with many
-    repeated words may pass each distinct word once, (N, W), and gather the rows afterwards.
+    The vector depends on the word alone, not on the width it was padded to; the kernel is odd. A
+    caller with many repeated words may pass each distinct word once, (N, W), and gather the rows.
     The language l of a word enters as x_c + v_l for every character (`added`), or as
     (1 + gamma_l) y + beta_l for every filter's output y (`film`, Perez et al. 2018).
     """
@@ -37,8 +37,6 @@ class CharacterConvolution(nn.Module):
         language_dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        if kernel % 2 == 0:
-            raise ValueError(f"kernel must be odd to keep the word's length, not {kernel}")
         # The padding row is zero and gets no gradient, so padding equals the zeros with which the
         # convolution pads the array.
         self.embedding = nn.Embedding(vocabulary_size, character_width, padding_idx=PADDING)

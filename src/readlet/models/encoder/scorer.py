@@ -96,9 +96,6 @@ class EncoderFamily(PretrainedFamily, SpanFamily):
 
     trial_lengths = (96, 160)
 
-    def can_abstain(self, recipe: Recipe) -> bool:
-        return _typed(recipe).model.null_answer
-
     def check_recipe(self, recipe: Recipe) -> None:
         """Load the encoder: that takes a second, and encoding the data may take minutes."""
         super().check_recipe(recipe)

@@ -117,9 +117,6 @@ class QacnnScorer(TorchScorer):
 class QacnnFamily(SpanFamily):
     """Builds, trains and loads QACNNnet."""
 
-    def can_abstain(self, recipe: Recipe) -> bool:
-        return _typed(recipe).model.null_answer
-
     def encoder_settings(self, recipe: Recipe) -> dict[str, Any]:
         return _typed(recipe).words.model_dump(mode="json")
 
