@@ -79,18 +79,12 @@ def norm_attention(
         return F.scaled_dot_product_attention(
             scaled, key, value, dropout_p=dropout, scale=1.0
         )  # (B, H, Lq, E)
-    nothing = ~keep.any(dim=1).view(-1, 1, 1, 1)  # (B, 1, 1, 1)
-    value = _ValueUnlessNothing.apply(value, nothing)  # type: ignore[no-untyped-call]
     attended = F.scaled_dot_product_attention(
         scaled, key, value, attn_mask=keep[:, None, None, :], dropout_p=dropout, scale=1.0
     )  # (B, H, Lq, E)
     # Where nothing is kept, torch gives zeros, but with cuDNN a mean of the values.
-    if torch.compiler.is_compiling():
-        return torch.where(nothing, 0.0, attended)  # (B, H, Lq, E)
-    # Fixed in place and hidden from autograd, which would keep a second copy. The scaled query is
-    # zero there, so only the gradient of the value could be wrong.
-    attended.data.masked_fill_(nothing, 0.0)
-    return attended
+    nothing = ~keep.any(dim=1).view(-1, 1, 1, 1)  # (B, 1, 1, 1)
+    return torch.where(nothing, 0.0, attended)  # (B, H, Lq, E)
 
 
 def rescaled_query(query: Tensor, key: Tensor, keep: Tensor | None, gamma: float) -> Tensor:
@@ -136,21 +130,6 @@ class _RescaledQuery(torch.autograd.Function):
             centred, count = _centred(key, keep)  # (B, H, Lk, E), (B or 1, 1, 1, 1)
             of_key = (centred @ (of_covariance / count.sqrt())).to(key.dtype)  # (B, H, Lk, E)
         return of_query.to(scaled.dtype), of_key, None, None
-
-
-class _ValueUnlessNothing(torch.autograd.Function):
-    """The identity; the value gets no gradient from examples that keep no key."""
-
-    @staticmethod
-    def forward(ctx: Any, value: Tensor, nothing: Tensor) -> Tensor:
-        ctx.save_for_backward(nothing)
-        return value.view_as(value)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
-        (nothing,) = ctx.saved_tensors
-        return gradient.masked_fill(nothing, 0.0), None
 
 
 def _centred(key: Tensor, keep: Tensor | None) -> tuple[Tensor, Tensor]:
