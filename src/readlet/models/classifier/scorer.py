@@ -1,13 +1,16 @@
-"""The family of classifiers: a pretrained encoder of transformers, a pooler and a class head."""
+"""Classifiers: a pretrained encoder of transformers, a pooler and a class head."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
 from readlet.errors import ReadletError
 from readlet.models.classifier.config import ClassifierConfig, MetricName
-from readlet.models.classifier.network import ClassLearner, SentenceClassifier
 from readlet.models.classifier.recipe import ClassifierRecipe
 from readlet.models.config import norm_gamma
 from readlet.models.family import ClassFamily, Floats
@@ -19,8 +22,9 @@ from readlet.models.pretrained.family import (
     with_attention,
 )
 from readlet.models.pretrained.inputs import SentenceInputs, check_text_length, load_sentences
-from readlet.nn.layer_mix import make_layer_mix
-from readlet.nn.pooling import make_pooler
+from readlet.nn.layer_mix import LayerMix, make_layer_mix
+from readlet.nn.pooling import BERT_DEVIATION, ClsPooler, Pooler, make_pooler
+from readlet.nn.softmax import normalised
 from readlet.recipe.recipe import Recipe
 from readlet.text.arrays import Batches
 from readlet.text.labels import Labels
@@ -30,6 +34,74 @@ from readlet.text.tensors import SentenceBatch, sentence_batches
 from readlet.types import Sentence
 
 _SHOWN = 20  # classes in the model card
+
+
+class SentenceClassifier(nn.Module):
+    """Scores of the classes, or one value, for each text or pair of texts."""
+
+    def __init__(
+        self,
+        encoder: PretrainedEncoder,
+        mix: LayerMix,
+        pooler: Pooler,
+        outputs: int,
+        *,
+        dropout: float = 0.0,
+        loss_gamma: float | None = None,  # cap of NormSoftmax in the loss; None: standard softmax
+    ) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.mix = mix
+        self.pooler = pooler
+        self.dropout = nn.Dropout(dropout)
+        self.head = nn.Linear(pooler.out_width, outputs)
+        nn.init.normal_(self.head.weight, std=BERT_DEVIATION)
+        nn.init.zeros_(self.head.bias)
+        self.loss_gamma = loss_gamma
+
+    def forward(self, batch: SentenceBatch) -> Tensor:
+        """(B, outputs), in float32."""
+        states = self.encoder(
+            batch.tokens, batch.types, batch.keep, all_layers=self.mix.reads_all_layers
+        )
+        pooled = self.pooler(self.mix.mixed(states), batch.keep)  # (B, P)
+        scores: Tensor = self.head(self.dropout(pooled)).float()  # (B, outputs)
+        if self.loss_gamma is None:
+            return scores
+        every = torch.ones(1, dtype=torch.bool, device=scores.device)  # (1,)
+        return normalised(scores, every, -1, self.loss_gamma)  # (B, outputs)
+
+    def take_pretrained_pooler(self) -> None:
+        """The pooler of pretraining becomes the `cls` pooler, where the encoder came with one."""
+        for part in self.pooler.modules():
+            if isinstance(part, ClsPooler) and self.encoder.pretrained_pooler:
+                part.dense.load_state_dict(self.encoder.pretrained_pooler)
+
+
+class ClassLearner(nn.Module):
+    """A module that turns a batch into a loss, for training.
+
+    The cross entropy of classes, or the squared error of standardised values.
+    """
+
+    def __init__(self, model: SentenceClassifier, label_smoothing: float, *, values: bool) -> None:
+        super().__init__()
+        self.model = model
+        self.label_smoothing = label_smoothing
+        self.values = values
+
+    def forward(self, batch: SentenceBatch) -> Tensor:
+        scores: Tensor = self.model(batch)  # (B, outputs)
+        if self.values:
+            of_row = (scores.squeeze(1) - batch.labels).square()  # (B,)
+        else:
+            of_row = F.cross_entropy(
+                scores,
+                batch.labels.clamp(min=0),  # fillers have -1, and weight 0
+                reduction="none",
+                label_smoothing=self.label_smoothing,
+            )  # (B,)
+        return (of_row * batch.weight).sum()  # ()
 
 
 @dataclass

@@ -12,11 +12,9 @@ from tokenizers import Tokenizer
 from readlet.engine.optimiser import MixedPrecision, ParameterGroup, grouped
 from readlet.errors import ReadletError, bad_input
 from readlet.models.classifier.config import ClassifierConfig
-from readlet.models.classifier.network import SentenceClassifier
 from readlet.models.classifier.recipe import ClassifierRecipe
 from readlet.models.config import Attention, StoredAs, norm_gamma
 from readlet.models.encoder.config import EncoderConfig
-from readlet.models.encoder.network import EncoderReader
 from readlet.models.encoder.recipe import EncoderRecipe, FineTuning
 from readlet.models.family import Scorer, TrainableFamily, TrainableScorer
 from readlet.models.onnx.model import WEIGHTS
@@ -50,7 +48,7 @@ _NETWORK = "encoder.network."  # the names of its weights begin with it
 class PretrainedScorer(ModuleScorer):
     """An encoder of transformers with a head, and its tokenizer."""
 
-    module: EncoderReader | SentenceClassifier
+    module: Any  # with the parts `encoder` and `mix`
     encoder: SubwordEncoder | SentenceEncoder
     settings: EncoderConfig | ClassifierConfig
 
