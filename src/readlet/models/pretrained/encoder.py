@@ -31,6 +31,7 @@ _MOST_NUMBERS_BESIDE = 10**7  # in buffers, such as position ids
 _TRIAL_LENGTH = 5  # no other dimension is likely to have this size
 # Kinds whose layers are known to be the blocks; tests compare their states with transformers'.
 KNOWN_KINDS = frozenset("bert albert electra roberta xlm-roberta distilbert".split())
+_MORE_KINDS = frozenset("mpnet modernbert camembert deberta ernie rembert".split())
 # The states of a forward pass; each thread has its own.
 _COLLECTED: ContextVar[list[Tensor] | None] = ContextVar("states", default=None)
 
@@ -162,7 +163,7 @@ def _has_plain_blocks(config: Any) -> bool:
     """Whether the outputs of the blocks are known to be the states that transformers returns."""
     if config.model_type == "deberta-v2":  # it may have a convolution after the first layer
         return not getattr(config, "conv_kernel_size", 0)
-    return config.model_type in KNOWN_KINDS or config.model_type == "mpnet"
+    return config.model_type in KNOWN_KINDS | _MORE_KINDS
 
 
 def _not_an_encoder(kind: str, fault: str) -> ReadletError:
