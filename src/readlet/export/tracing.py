@@ -11,8 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from readlet.errors import bad_input, extra_needed
-from readlet.export.operations import modernise
-from readlet.export.plain_networks import plain_qacnn, with_plain_attention
+from readlet.export.plain_networks import modernise, plain_qacnn, with_plain_attention
 from readlet.models.classifier.scorer import ClassifierScorer
 from readlet.models.encoder.scorer import EncoderScorer
 from readlet.models.family import Scorer
