@@ -23,7 +23,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from readlet.nn.normsoftmax.attention import materialised_norm_attention, norm_attention
+from readlet.nn.normsoftmax import materialised_norm_attention, norm_attention
 
 
 class Size(NamedTuple):

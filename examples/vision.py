@@ -18,8 +18,7 @@ import torch.nn.functional as F
 from sklearn.datasets import load_digits
 from torch import Tensor, nn
 
-from readlet.nn.normsoftmax.attention import norm_attention
-from readlet.nn.normsoftmax.loss import norm_cross_entropy
+from readlet.nn.normsoftmax import norm_attention, norm_cross_entropy
 
 PATCH, WIDTH, DEPTH, CLASSES = 2, 48, 4, 10
 BATCH, RATE, TRAINING = 64, 1e-3, 1200

@@ -1,6 +1,5 @@
 """Fixtures: tiny readers, encoders and classifiers, trained once or not at all; recipes."""
 
-import os
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -10,9 +9,6 @@ import pytest
 import torch
 
 torch.set_num_threads(1)
-# Without a GPU, Triton kernels are interpreted; Triton reads this when it is imported.
-if not torch.cuda.is_available():
-    os.environ.setdefault("TRITON_INTERPRET", "1")
 
 
 @pytest.fixture(autouse=True)

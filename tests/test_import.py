@@ -47,7 +47,7 @@ for words in (
 
 
 def test_answers_need_no_compiler(tmp_path: Path, random_reader: Callable[..., Any]) -> None:
-    """It would double the time until the first answer. With a GPU the kernels bring it along."""
+    """It would double the time until the first answer."""
     (tmp_path / "a.txt").write_text("Ada Brook came.")
     random_reader("Ada Brook came.", null=True).save(tmp_path / "reader")
     command = ["readlet", "ask", "Who?", str(tmp_path / "a.txt")]

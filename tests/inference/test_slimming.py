@@ -16,7 +16,7 @@ from readlet.errors import ReadletError
 from readlet.inference.reader import Reader
 from readlet.inference.slimming import slim, slim_folder, slim_to
 from readlet.models.encoder.config import MixName
-from readlet.models.pretrained.parts import from_int8, to_int8
+from readlet.models.weights import from_int8, to_int8
 from readlet.text.word_features import UNKNOWN, Vocabulary
 from readlet.types import Example
 

@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch import nn
 
+from readlet.models.config import Attention, Loss
 from readlet.models.qacnn.network import QACNN
 from readlet.models.qacnn.recipe import QacnnModel, QacnnRecipe
 from readlet.models.torch_scorer import SpanLogits
@@ -53,8 +54,19 @@ def examples() -> list[Example]:
 def build() -> Callable[..., QACNN]:
     """An untrained model of tiny width, with some fields of its recipe changed."""
 
-    def make(word_width: int = 7, *, null: bool = True, **changes: Any) -> QACNN:
-        recipe = QacnnRecipe(model=QacnnModel.model_validate(TINY | changes))
+    def make(
+        word_width: int = 7,
+        *,
+        null: bool = True,
+        attention: str = "standard",
+        loss: str = "standard",
+        **changes: Any,
+    ) -> QACNN:
+        recipe = QacnnRecipe(
+            model=QacnnModel.model_validate(TINY | changes),
+            attention=Attention.model_validate({"softmax": attention}),
+            loss=Loss.model_validate({"softmax": loss}),
+        )
         rows, listed = KNOWN.trainable_rows, len(KNOWN.frozen)
         frozen = torch.cat([torch.zeros(rows, word_width), torch.randn(listed, word_width)])
         return QACNN(

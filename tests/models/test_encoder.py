@@ -260,8 +260,7 @@ def test_one_mix_is_no_start_of_another(
 def test_norm_softmax_in_attention_and_loss(
     encoder_reader: Trained, examples: list[Example]
 ) -> None:
-    with pytest.warns(UserWarning, match=r"loss\.gamma"):  # the test's windows are short
-        folder, reader = encoder_reader("bert", "attention.softmax=norm", "loss.softmax=norm")
+    folder, reader = encoder_reader("bert", "attention.softmax=norm", "loss.softmax=norm")
     _, standard = encoder_reader("bert")
     loaded = Reader.load(folder)
     pairs = [(example.question, example.context) for example in examples]

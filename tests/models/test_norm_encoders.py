@@ -9,7 +9,7 @@ import torch
 
 from readlet.errors import ReadletError
 from readlet.models.pretrained.norm_attention import register_norm_attention, use_norm_attention
-from readlet.nn.normsoftmax.attention import _warn, materialised_norm_attention
+from readlet.nn.normsoftmax import _warn, materialised_norm_attention
 
 transformers = pytest.importorskip("transformers")
 

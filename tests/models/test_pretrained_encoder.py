@@ -16,7 +16,7 @@ from readlet.engine.step import can_be_captured
 from readlet.errors import ReadletError
 from readlet.inference.reader import Reader
 from readlet.models.pretrained.encoder import PretrainedEncoder, build_encoder, load_pretrained
-from readlet.models.pretrained.parts import from_int8, round_at_random, to_int8
+from readlet.models.weights import from_int8, round_at_random, to_int8
 from readlet.text.pretrained import load_config, load_tokenizer
 
 Build = Callable[..., Reader]
@@ -37,6 +37,8 @@ def network(kind: str, **changes: Any) -> Any:
         ("xlm", {"vocab_size": 40, "emb_dim": 16, "n_layers": 3, "n_heads": 2}),
         ("modernbert", SIZES | {"intermediate_size": 32, "pad_token_id": 0}),
         ("mpnet", SIZES | {"intermediate_size": 32, "pad_token_id": 1}),
+        *((kind, SIZES | {"intermediate_size": 32}) for kind in ("camembert", "deberta")),
+        *((kind, SIZES | {"intermediate_size": 32}) for kind in ("ernie", "rembert")),
     ],
 )
 def test_states_are_those_of_transformers(kind: str, changes: dict[str, Any]) -> None:

@@ -12,6 +12,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from readlet.models.qacnn.network import QACNN
 from readlet.models.torch_scorer import span_loss
+from readlet.nn.softmax import masked_softmax, norm_softmax
 from readlet.text.arrays import shapes
 from readlet.text.rows import Windows
 from readlet.text.tensors import FormTables, WordBatch, word_batches
@@ -83,13 +84,21 @@ def trimmed(batch: WordBatch, row: int) -> WordBatch:
     )
 
 
-@pytest.mark.parametrize("match", [False, True])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"match_features": False},
+        {"character_filters": 0},
+        {"attention": "norm"},
+        {"attention": "norm", "loss": "norm"},
+    ],
+)
 @pytest.mark.parametrize("null", [False, True])
 def test_padding_and_batch_composition_change_nothing(
-    match: bool, null: bool, build: Build, batch_of: BatchOf, examples: list[Example]
+    changes: dict[str, Any], null: bool, build: Build, batch_of: BatchOf, examples: list[Example]
 ) -> None:
     """For the whole model, to rounding."""
-    model = build(match_features=match, null=null).eval()
+    model = build(null=null, **changes).eval()
     batch, tables = batch_of(*examples, null=null)
     together = model(batch, tables)
     longer = model(padded(batch, 17, 9), tables)
@@ -137,6 +146,18 @@ def test_null_is_the_first_place_and_no_part_of_the_others(
     assert torch.equal(found.allowed, plain.allowed[:, 1:])
     assert found.start.shape == found.end.shape == found.allowed.shape
     assert found.null.shape == (len(examples), 2)
+
+
+def test_scores_of_the_norm_loss_are_normalised(
+    build: Build, batch_of: BatchOf, examples: list[Example]
+) -> None:
+    """So that softmax of the scores, wherever it is taken, is NormSoftmax of the logits."""
+    plain, norm = build(null=False).eval(), build(null=False, loss="norm").eval()
+    norm.load_state_dict(plain.state_dict())
+    batch, tables = batch_of(*examples, null=False)
+    logits, scores = plain(batch, tables), norm(batch, tables)
+    wanted = norm_softmax(logits.start, logits.allowed)
+    assert torch.allclose(masked_softmax(scores.start, scores.allowed), wanted, atol=1e-6)
 
 
 def with_spare_forms(batch: WordBatch, more: int) -> WordBatch:

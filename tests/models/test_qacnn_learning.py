@@ -1,14 +1,21 @@
 """Training of QACNNnet: gradients everywhere, in parts of a batch and in bfloat16 too."""
 
+import math
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor, nn
 
+from readlet.inference.reader import Reader
+from readlet.models.config import Attention, Loss, norm_gamma
 from readlet.models.qacnn.network import QACNN
+from readlet.models.recipe_files import load_recipe, recipe_of
 from readlet.models.torch_scorer import SpanLearner, span_loss
 from readlet.text.tensors import FormTables, WordBatch
+from readlet.training.train import train_reader
 from readlet.types import Example
 
 Build = Callable[..., QACNN]
@@ -55,16 +62,31 @@ def test_parts_of_a_batch_give_the_gradient_of_the_whole(
     torch.testing.assert_close((parts[0] + parts[1]) / 2, whole, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("match", [False, True])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"match_features": False},
+        {"character_filters": 0},
+        {"attention": "norm", "loss": "norm"},
+    ],
+)
 def test_every_parameter_gets_a_gradient(
-    match: bool, build: Build, batch_of: BatchOf, over_tables: OverTables, examples: list[Example]
+    changes: dict[str, Any],
+    build: Build,
+    batch_of: BatchOf,
+    over_tables: OverTables,
+    examples: list[Example],
 ) -> None:
     """Through the loss that training uses."""
-    model = build(match_features=match, dropout=0.0, character_dropout=0.0, last_survival=1.0)
+    kept = {"dropout": 0.0, "character_dropout": 0.0, "last_survival": 1.0}
+    model = build(**kept, **changes)
     batch, tables = batch_of(*examples[:3])
     loss = SpanLearner(over_tables(model, tables), 0.1)(batch)
     assert loss.dim() == 0
     loss.backward()
+    names = [name for name, _ in model.named_parameters()]
+    assert any("characters" in name for name in names) == (changes != {"character_filters": 0})
     for name, parameter in model.named_parameters():
         assert parameter.grad is not None, name
         assert torch.isfinite(parameter.grad).all(), name
@@ -121,3 +143,22 @@ def test_bfloat16_is_near_float32(build: Build, batch_of: BatchOf, examples: lis
         mixed = model(batch, tables)
     torch.testing.assert_close(mixed.start, exact.start, rtol=0.1, atol=0.1)
     torch.testing.assert_close(mixed.null, exact.null, rtol=0.1, atol=0.1)
+
+
+def test_gamma_by_name_and_number() -> None:
+    assert norm_gamma(Attention(), 16) is None
+    assert norm_gamma(Attention(softmax="norm"), 16) == 4.0
+    assert norm_gamma(Loss(softmax="norm"), 16) == math.inf
+    assert norm_gamma(Loss(softmax="norm", gamma=2.5), 16) == 2.5
+
+
+def test_with_norm_softmax_train_save_and_load(small_training: list[str], tmp_path: Path) -> None:
+    changes = [*small_training, "training.epochs=1", "attention.softmax=norm", "loss.softmax=norm"]
+    reader = train_reader(load_recipe("tiny", changes), tmp_path / "run", resume=False)
+    again = Reader.load(tmp_path / "run")
+    assert (
+        recipe_of(again.recipe).attention.softmax == recipe_of(again.recipe).loss.softmax == "norm"
+    )
+    context = "The kettle was patented in 1891 by a smith."
+    predictions = [r.answer("When was it patented?", context) for r in (reader, again)]
+    assert predictions[0] == predictions[1]

@@ -14,7 +14,7 @@ from readlet.errors import ReadletError
 from readlet.inference.evaluate_questions import predict
 from readlet.inference.reader import Reader
 from readlet.models.recipe_files import load_recipe, recipe_of
-from readlet.nn.characters import FilmLanguage
+from readlet.nn.characters import CharacterConvolution
 from readlet.recipe.recipe import fields_without_effect
 from readlet.training.train import train_reader
 from readlet.training.training_data import prepare
@@ -64,7 +64,7 @@ def test_its_vocabulary_and_its_layer(reader: Reader, folder: Path) -> None:
     assert "de:der" not in known.frozen
     assert {word.partition(":")[0] for word in known.trainable} >= {"en", "es"}
     layer = reader.scorer.module.embedding.characters
-    assert isinstance(layer, FilmLanguage)
+    assert isinstance(layer, CharacterConvolution)
     assert layer.languages.weight.shape == (3, 2 * 8)
     assert (layer.languages.weight.abs().sum(dim=1) > 0).all()  # each was trained
     assert "languages: en, es" in (folder / "README.md").read_text("utf-8")
@@ -103,7 +103,7 @@ def test_it_can_be_continued(folder: Path, small_training: list[str], tmp_path: 
     more = train_reader(recipe, tmp_path / "more", resume=False)
     assert recipe_of(more.recipe).words.languages == ("en", "es")
     assert more.scorer.encoder.vocabulary == Reader.load(folder).scorer.encoder.vocabulary
-    assert isinstance(more.scorer.module.embedding.characters, FilmLanguage)
+    assert more.scorer.module.embedding.characters.language == "film"
 
 
 def test_the_recipe_may_give_the_languages(changes: list[str], tmp_path: Path) -> None:

@@ -40,8 +40,13 @@ def add_onnx_model(folder: Path) -> float:
         rows = trace_network(reader, network, str(folder), path)
         names = take_weights_out(path, state)
         onnx = OnnxModel.load(path, weights=weights, names=names)
-        facts = tuple(scorer.facts())
-        exported = Exported(onnx.digest, scorer.parameters, "float32", facts, names)
+        exported = Exported(
+            graph=onnx.digest,
+            parameters=scorer.parameters,
+            precision="float32",
+            facts=tuple(scorer.facts()),
+            weights=names,
+        )
         made = OnnxSpanScorer(onnx, network.inputs, exported)
         difference = require_equal(str(folder), scorer, made, rows)
         replace(reader, scorer=made).write(folder)

@@ -131,7 +131,12 @@ def with_onnx(
     model: TrainedModel, network: Network, path: Path, precision: Precision
 ) -> TrainedModel:
     onnx, scorer = OnnxModel.load(path), model.scorer
-    exported = Exported(onnx.digest, scorer.parameters, precision, tuple(scorer.facts()))
+    exported = Exported(
+        graph=onnx.digest,
+        parameters=scorer.parameters,
+        precision=precision,
+        facts=tuple(scorer.facts()),
+    )
     kind = OnnxSpanScorer if isinstance(model, Reader) else OnnxClassScorer
     made: OnnxScorer = kind(onnx, network.inputs, exported)
     return replace(model, scorer=made)
@@ -195,23 +200,22 @@ def require_equal(name: str, torch_scorer: Any, onnx_scorer: Any, rows: AnyRows)
     return largest
 
 
-def _by_row(scorer: Any, rows: AnyRows, batch_size: int) -> dict[int, list[Any]]:
-    """The scores of each row: of its allowed positions and of "no answer"."""
-    found: dict[int, list[Any]] = {}
+def _by_row(scorer: Any, rows: AnyRows, batch_size: int) -> dict[int, Any]:
+    """The scores of each row in an array: of its allowed positions and of "no answer"."""
+    found: dict[int, Any] = {}
     for numbers, scores in scorer.scores(rows, batch_size):
         for i, row in enumerate(numbers.tolist()):
-            found[row] = _of_spans(scores, i) if isinstance(scores, SpanScores) else [scores[i]]
+            found[row] = _of_spans(scores, i) if isinstance(scores, SpanScores) else scores[i]
     return found
 
 
-def _of_spans(scores: SpanScores, i: int) -> list[Any]:
+def _of_spans(scores: SpanScores, i: int) -> Any:
     allowed = np.flatnonzero(scores.allowed[i])  # (places,)
-    null = [] if scores.null is None else [scores.null[i]]  # (2,)
-    return [allowed, scores.start[i][allowed], scores.end[i][allowed], *null]
+    null = () if scores.null is None else scores.null[i]  # (2,)
+    return np.concatenate([allowed, scores.start[i][allowed], scores.end[i][allowed], null])
 
 
-def _difference(expected: Sequence[Any], found: Sequence[Any]) -> float:
-    if [part.shape for part in expected] != [part.shape for part in found]:
+def _difference(expected: Any, found: Any) -> float:
+    if expected.shape != found.shape:
         return float("inf")
-    pairs = zip(expected, found, strict=True)
-    return max(float(np.abs(a - b).max(initial=0.0)) for a, b in pairs)
+    return float(np.abs(expected - found).max(initial=0.0))

@@ -7,21 +7,24 @@ are shared: onnxruntime eliminates the common subexpressions.
 
 Encoders of transformers: torch's attention checks all weights for NaN, because of queries without
 keys, and makes a mask of pairs of tokens. Here only keys are masked, and numbers are finite.
+
+Operations that the tracer does not know, or decomposes into many, have an equivalent in torch at
+the end; `modernise` converts a traced model to a version of ONNX that has them.
 """
 
 from copy import deepcopy
 from functools import reduce
+from pathlib import Path
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from readlet.export.operations import attended, normed, reshaped
 from readlet.models.pretrained.encoder import KNOWN_KINDS, PretrainedEncoder
 from readlet.models.qacnn.network import QACNN
-from readlet.nn.characters import PADDING, AddedLanguage, CharacterConvolution, FilmLanguage
-from readlet.nn.normsoftmax.attention import norm_attention
+from readlet.nn.characters import PADDING, CharacterConvolution
+from readlet.nn.normsoftmax import norm_attention
 from readlet.nn.qanet import (
     ContextQueryAttention,
     EncoderBlock,
@@ -30,11 +33,14 @@ from readlet.nn.qanet import (
     SeparableConvolution,
     StochasticDepth,
 )
-from readlet.nn.softmax import MASKED
+from readlet.nn.softmax import MASKED, masked_softmax
 
 # Sums of more of them, for the words of a batch, do not fit into the caches.
 _CHARACTERS_AT_ONCE = 8
 _NAME = "plain"
+# Attention has lengths since version 24. onnxruntime 1.24 ignores them, but rejects this version.
+_OPSET = 26
+_DRAFT = "readlet"  # the domain of operations that are too new for the tracer
 
 
 def plain_qacnn(network: QACNN) -> QACNN:
@@ -42,7 +48,7 @@ def plain_qacnn(network: QACNN) -> QACNN:
     made = deepcopy(network).eval()
     characters = made.embedding.characters
     # A language vector that is added to every character would need a separate table.
-    if isinstance(characters, CharacterConvolution) and not isinstance(characters, AddedLanguage):
+    if isinstance(characters, CharacterConvolution) and characters.language != "added":
         made.embedding.characters = _CharacterTable(characters)  # type: ignore[assignment]
     position = network.encoder.position  # not a copy: its table may grow until the trace
     made.encoder = _PlainBlock(made.encoder, position)  # type: ignore[assignment]
@@ -89,7 +95,7 @@ class _CharacterTable(nn.Module):
 
     def _highest(self, total: Tensor, ids: Tensor, language: Tensor) -> Tensor:
         """Of the filters (U, w, F): (U, F)."""
-        if not isinstance(self.layer, FilmLanguage):
+        if self.layer.language != "film":
             return total.amax(dim=1)  # (U, F)
         # A language may flip the sign of a filter: its maximum is then elsewhere.
         filtered = self.layer.of_filters(total.transpose(1, 2), language)  # (U, F, w)
@@ -243,3 +249,92 @@ def _attend(
 def _mask(*, attention_mask: Tensor, **named: Any) -> Tensor:
     """Padding as numbers to be added to scores: (B, L) -> (B, 1, 1, L)."""
     return torch.where(attention_mask.bool(), 0.0, MASKED)[:, None, None]  # (B, 1, 1, L)
+
+
+def attended(query: Tensor, key: Tensor, value: Tensor, lengths: Tensor, heads: int = 1) -> Tensor:
+    """Attention to the first positions of each row; queries are already scaled.
+
+    (B, Lq, H * E), (B, L, H * E), (B, L, H * V), lengths (B,) of at least 1 -> (B, Lq, H * V).
+    """
+    found: Tensor = _Attended.apply(query, key, value, lengths, heads)  # type: ignore[no-untyped-call]
+    return found
+
+
+def normed(x: Tensor, factor: Tensor, epsilon: float) -> Tensor:
+    """LayerNorm of x (1, N, D) times factor (N,), in one operation. It never uses two cores."""
+    found: Tensor = _Normed.apply(x, factor, epsilon)  # type: ignore[no-untyped-call]
+    return found
+
+
+def reshaped(x: Tensor, *shape: int) -> Tensor:
+    """Reshape to a constant shape of the ONNX model; a dimension of 0 is kept.
+
+    The tracer turns a view into five operations that compute such dimensions. They cost
+    more than they seem to: there are hundreds of them.
+    """
+    found: Tensor = _Reshaped.apply(x, *shape)  # type: ignore[no-untyped-call]
+    return found
+
+
+class _Attended(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, query: Tensor, key: Tensor, value: Tensor, lengths: Tensor, heads: int
+    ) -> Tensor:
+        def of_heads(x: Tensor) -> Tensor:
+            return x.view(*x.shape[:2], heads, -1).transpose(1, 2)  # (B, H, L, E)
+
+        keep = torch.arange(key.shape[1]) < lengths.unsqueeze(1)  # (B, L)
+        scores = of_heads(query) @ of_heads(key).transpose(-1, -2)  # (B, H, Lq, L)
+        weights = masked_softmax(scores, keep[:, None, None])  # (B, H, Lq, L)
+        mixed = weights @ of_heads(value)  # (B, H, Lq, V)
+        return mixed.transpose(1, 2).flatten(2)  # (B, Lq, H * V)
+
+    @staticmethod
+    def symbolic(graph: Any, query: Any, key: Any, value: Any, lengths: Any, heads: int) -> Any:
+        given = {"q_num_heads_i": heads, "kv_num_heads_i": heads, "scale_f": 1.0}
+        made = graph.op(f"{_DRAFT}::Attention", query, key, value, lengths, **given)
+        made.setType(query.type().with_sizes([None, None, None]))
+        return made
+
+
+class _Normed(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, factor: Tensor, epsilon: float) -> Tensor:
+        return F.layer_norm(x, x.shape[-1:], eps=epsilon) * factor.unsqueeze(-1)  # (1, N, D)
+
+    @staticmethod
+    def symbolic(graph: Any, x: Any, factor: Any, epsilon: float) -> Any:
+        zeros = graph.op("Sub", factor, factor)  # (N,)
+        # Words are its channels, so the factor may have one number for each of them.
+        return graph.op("InstanceNormalization", x, factor, zeros, epsilon_f=epsilon)
+
+
+class _Reshaped(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, *shape: int) -> Tensor:
+        return x.reshape([wanted or x.shape[i] for i, wanted in enumerate(shape)])
+
+    @staticmethod
+    def symbolic(graph: Any, x: Any, *shape: int) -> Any:
+        return graph.op("Reshape", x, graph.op("Constant", value_t=torch.tensor(shape)))
+
+
+def modernise(path: Path) -> None:
+    """Convert a traced model in place, if it has operations that need it."""
+    import onnx
+    from onnx.version_converter import convert_version
+
+    model = onnx.load(path)
+    if all(node.domain != _DRAFT for node in model.graph.node):
+        return
+    model = convert_version(model, _OPSET)
+    for node in model.graph.node:
+        if node.domain == _DRAFT:
+            *given, lengths = node.input
+            node.input[:] = [*given, "", "", "", lengths]  # no mask, no past keys and values
+            node.domain = ""
+    kept = [opset for opset in model.opset_import if opset.domain != _DRAFT]
+    del model.opset_import[:]
+    model.opset_import.extend(kept)
+    onnx.save(model, path)

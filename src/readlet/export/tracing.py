@@ -1,18 +1,17 @@
 """The network of a trained model, traced to an ONNX model with free batch size and lengths."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from readlet.errors import bad_input, extra_needed
-from readlet.export.operations import modernise
-from readlet.export.plain_networks import plain_qacnn, with_plain_attention
+from readlet.export.plain_networks import modernise, plain_qacnn, with_plain_attention
 from readlet.models.classifier.scorer import ClassifierScorer
 from readlet.models.encoder.scorer import EncoderScorer
 from readlet.models.family import Scorer
@@ -22,7 +21,7 @@ from readlet.models.qacnn.onnx_inputs import WordInputs
 from readlet.models.qacnn.scorer import QacnnScorer
 from readlet.models.torch_scorer import SpanLogits
 from readlet.text.arrays import Arrays
-from readlet.text.tensors import FormTables, SentenceBatch, SubwordBatch, WordBatch
+from readlet.text.tensors import SentenceBatch, SubwordBatch, WordBatch
 
 _SPANS = ("start", "end", "null")
 # Attention, layer norms and scatters are single operations from here on.
@@ -39,20 +38,37 @@ class Network(NamedTuple):
 
 def network_of(scorer: Scorer) -> Network | None:
     """None for a kind of model that cannot be exported."""
-    if isinstance(scorer, ClassifierScorer):
-        texts = _OfTexts(with_plain_attention(scorer.module))
-        return Network(texts, SentenceInputs(scorer.encoder, scorer.settings), ("scores",))
     module: nn.Module
-    inputs: Inputs
     if isinstance(scorer, QacnnScorer):
-        module = _OfWords(plain_qacnn(scorer.module))
-        inputs = WordInputs(scorer.encoder, scorer.settings)
+        module = _OfArrays(_OverTables(plain_qacnn(scorer.module)), dict, WordInputs.names)
     elif isinstance(scorer, EncoderScorer):
-        module = _OfSubwords(with_plain_attention(scorer.module))
-        inputs = SubwordInputs(scorer.encoder, scorer.settings)
+        module = _OfArrays(with_plain_attention(scorer.module), SubwordBatch, SubwordInputs.names)
+    elif isinstance(scorer, ClassifierScorer):
+        module = _OfArrays(with_plain_attention(scorer.module), SentenceBatch, SentenceInputs.names)
+        return Network(module, scorer.inputs(), ("scores",))
     else:
         return None
-    return Network(module, inputs, _SPANS if scorer.can_abstain else _SPANS[:-1])
+    return Network(module, scorer.inputs(), _SPANS if scorer.can_abstain else _SPANS[:-1])
+
+
+class _OfArrays(nn.Module):
+    """A network on the arrays of its inputs, in their order; `batch` makes them what it reads."""
+
+    def __init__(self, network: nn.Module, batch: Callable[..., Any], names: Sequence[str]) -> None:
+        super().__init__()
+        self.network = network
+        self.batch = batch
+        self.names = names
+
+    def forward(self, *arrays: Tensor) -> tuple[Tensor, ...]:
+        given = dict(zip(self.names, arrays, strict=True))
+        # These fields of a batch are for training.
+        given |= dict.fromkeys(("rows", "labels", "weight"), torch.zeros(0))  # (0,)
+        found = self.network(self.batch(**given))
+        if not isinstance(found, SpanLogits):
+            return (found,)  # (B, outputs)
+        start, end, _, null = found  # (B, L) three times, (B, 2)
+        return (start, end) if null is None else (start, end, null)
 
 
 class _Tables(NamedTuple):
@@ -65,60 +81,18 @@ class _Tables(NamedTuple):
     character_vectors: None = None  # the words of a batch are distinct
 
 
-class _OfWords(nn.Module):
+class _OverTables(nn.Module):
+    """The network of words, whose form tables are inputs too."""
+
     def __init__(self, network: nn.Module) -> None:
         super().__init__()
         self.network = network
 
-    def forward(
-        self,
-        forms: Tensor,
-        context: Tensor,
-        question: Tensor,
-        words: Tensor,
-        characters: Tensor,
-        keys: Tensor,
-        languages: Tensor,
-    ) -> tuple[Tensor, ...]:
-        batch = WordBatch(**_no_rows(), forms=forms, context=context, question=question)
-        tables = cast(FormTables, _Tables(words, characters, keys, languages))
-        return _given_spans(self.network(batch, tables))
-
-
-class _OfSubwords(nn.Module):
-    def __init__(self, network: nn.Module) -> None:
-        super().__init__()
-        self.network = network
-
-    def forward(
-        self, tokens: Tensor, types: Tensor, keep: Tensor, first: Tensor, allowed: Tensor
-    ) -> tuple[Tensor, ...]:
-        batch = SubwordBatch(
-            **_no_rows(), tokens=tokens, types=types, keep=keep, first=first, allowed=allowed
-        )
-        return _given_spans(self.network(batch))
-
-
-class _OfTexts(nn.Module):
-    def __init__(self, network: nn.Module) -> None:
-        super().__init__()
-        self.network = network
-
-    def forward(self, tokens: Tensor, types: Tensor, keep: Tensor) -> Tensor:
-        batch = SentenceBatch(**_no_rows(), tokens=tokens, types=types, keep=keep)
-        scores: Tensor = self.network(batch)  # (B, outputs)
-        return scores
-
-
-def _no_rows() -> dict[str, Any]:
-    """The fields of a batch that only training uses."""
-    return dict.fromkeys(("rows", "labels", "weight"), torch.zeros(0))  # (0,)
-
-
-def _given_spans(found: SpanLogits) -> tuple[Tensor, ...]:
-    """The scores as the outputs of an ONNX model."""
-    start, end, _, null = found  # (B, L) three times, (B, 2)
-    return (start, end) if null is None else (start, end, null)
+    def forward(self, given: dict[str, Tensor]) -> SpanLogits:
+        batch = dict(given)
+        tables = _Tables(*map(batch.pop, ("words", "characters", "keys", "languages")))  # type: ignore[arg-type]
+        found: SpanLogits = self.network(WordBatch(**batch), tables)
+        return found
 
 
 def require_onnx(name: str) -> None:

@@ -15,7 +15,7 @@ from pydantic import Field, PlainValidator, ValidationError, model_validator
 from readlet.storage.sections import AffectsCompilation, Count, PartOfNetwork, Positive, Section
 from readlet.text.rows import Windows
 
-_LEAST_GAMMA = 1e-6  # below it scores count as equal; `nn/normsoftmax` has the same limit
+_LEAST_GAMMA = 1e-6  # below it scores count as equal; `nn/softmax.py` has the same limit
 _MOST = sys.float_info.max
 StoredAs = Literal["float32", "float16", "int8"]
 """The dtype of the weights on disk; int8: that of matrices."""

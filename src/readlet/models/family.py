@@ -256,14 +256,11 @@ class SpanFamily(TrainableFamily):
 
     def can_abstain(self, recipe: "Recipe") -> bool:
         """Whether the recipe lets the model learn to predict "no answer"."""
-        return True
+        return bool(getattr(recipe.model, "null_answer", True))
 
     @abstractmethod
     def build(self, recipe: "Recipe", encoder: Any, *, can_abstain: bool) -> TrainableSpanScorer:
         """A model with random initial weights, drawn from torch's generator."""
-
-    def check(self, recipe: "Recipe", rows: Rows, *, can_abstain: bool) -> None:
-        """Warn if this kind of model is unsuited to these rows."""
 
 
 class ClassFamily(TrainableFamily):

@@ -65,24 +65,18 @@ def _classifier_recipe() -> "type[Recipe]":
     return ClassifierRecipe
 
 
-def _onnx_reader() -> "Family":
-    from readlet.models.onnx.scorer import OnnxReaderFamily
+def _onnx() -> "Family":
+    from readlet.models.onnx.scorer import OnnxFamily
 
-    return OnnxReaderFamily()
-
-
-def _onnx_classifier() -> "Family":
-    from readlet.models.onnx.scorer import OnnxClassifierFamily
-
-    return OnnxClassifierFamily()
+    return OnnxFamily()
 
 
 _KINDS = {
     "qacnn": Kind(_qacnn, _qacnn_recipe),
     "encoder": Kind(_encoder, _encoder_recipe),
     "classifier": Kind(_classifier, _classifier_recipe, "classes"),
-    "onnx": Kind(_onnx_reader, needs_torch=False),
-    "onnx-classifier": Kind(_onnx_classifier, task="classes", needs_torch=False),
+    "onnx": Kind(_onnx, needs_torch=False),
+    "onnx-classifier": Kind(_onnx, task="classes", needs_torch=False),
 }
 
 

@@ -14,27 +14,19 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple, Protocol
 
-import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from readlet.engine.optimiser import ParameterGroup, one_group
-from readlet.errors import bad_input, memory_reported
+from readlet.errors import memory_reported
 from readlet.models.config import Config, SpanConfig, StoredAs, config_of
 from readlet.models.family import AnyEncoder, Encoder, Floats, SpanScores
 from readlet.models.onnx.model import WEIGHTS
-from readlet.nn.normsoftmax.loss import highest_confidence, warn_of_bound
+from readlet.models.weights import on_disk, read_weights
 from readlet.nn.softmax import masked_log_softmax
 from readlet.recipe.recipe import Training
-from readlet.storage.stored_files import (
-    damage_of,
-    detached,
-    in_precision,
-    load_tensors,
-    require_finite,
-    save_tensors,
-)
+from readlet.storage.stored_files import damage_of, save_tensors
 from readlet.text.arrays import Batches
 from readlet.text.rows import AnyRows, Ints, Rows
 from readlet.text.tensors import RowBatch
@@ -250,20 +242,19 @@ class ModuleScorer(ABC):
 
     @property
     def parameters(self) -> int:
-        return count_parameters(self.module)
+        """Trainable ones only: frozen word vectors do not count."""
+        return sum(p.numel() for p in self.module.parameters() if p.requires_grad)
 
     def move_to(self, device: str) -> None:
         self.module.to(device)
 
     def save(self, folder: Path) -> list[str]:
-        save_tensors(folder / WEIGHTS, detached(dict(self.module.state_dict())))
+        save_tensors(folder / WEIGHTS, on_disk(dict(self.module.state_dict()), self.stored))
         return [WEIGHTS]
 
     def load_weights(self, folder: Path) -> None:
         with damage_of(folder / WEIGHTS):
-            weights = load_tensors(folder / WEIGHTS)
-            require_finite(weights)
-            self.module.load_state_dict(weights)
+            self.module.load_state_dict(read_weights(folder / WEIGHTS))
 
     @property
     def stored(self) -> StoredAs:
@@ -331,16 +322,6 @@ class TorchScorer(ModuleScorer):
         return start.numpy(), end.numpy(), None if null is None else null.numpy()
 
 
-def in_half_precision(weights: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """Copies rounded to float16; a value beyond its range is an error."""
-    rounded = in_precision(torch.float16, detached(weights))
-    for name, tensor in rounded.items():
-        if not torch.isfinite(tensor).all():
-            fault = "has a value too large for half precision, so it cannot be slimmed"
-            raise bad_input(name, "", fault, "train the model again")
-    return rounded
-
-
 def _sent_back(scores: torch.Tensor) -> torch.Tensor:
     """A copy on the CPU; from a GPU it is complete once the queued work is."""
     if scores.device.type != "cuda":
@@ -353,16 +334,3 @@ def _as_numpy(found: SpanLogits) -> SpanScores:
     start, end = (side.float().cpu().numpy() for side in (found.start, found.end))  # (B, L)
     null = None if found.null is None else found.null.float().cpu().numpy()  # (B, 2)
     return SpanScores(start, end, found.allowed.cpu().numpy(), null)
-
-
-def warn_of_short_windows(rows: Rows, *, can_abstain: bool) -> None:
-    """NormSoftmax in the loss, without a cap, bounds the confidence in short windows."""
-    lengths = np.unique(rows.row_window[:, 1])
-    places = [int(length) + can_abstain for length in lengths if length > 0]
-    lowest = min(places, key=highest_confidence, default=1)
-    warn_of_bound(lowest, "places (a short window)", "loss.gamma")
-
-
-def count_parameters(module: nn.Module) -> int:
-    """Trainable parameters only: frozen word vectors do not count."""
-    return sum(p.numel() for p in module.parameters() if p.requires_grad)

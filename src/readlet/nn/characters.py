@@ -1,21 +1,27 @@
 """A vector for a word from its characters, with or without the word's language.
 
 Signorelli and Sirocchi found that the character layer depends on the language, and proposed to give
-it the language as an input. Both variants start as the layer without it: their terms are zero.
+it the language as an input: as a vector added to each character's, or as a scale and shift of each
+filter. Both variants start as the layer without it: their terms are zero.
 """
+
+from typing import Literal
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 PADDING = 0
+UNKNOWN_LANGUAGE = 0
 
 
 class CharacterConvolution(nn.Module):
     """Embedding, convolution along the word, ReLU, and the maximum over the word's characters.
 
-    The vector depends on the word alone, not on the width it was padded to. A caller with many
-    repeated words may pass each distinct word once, (N, W), and gather the rows afterwards.
+    The vector depends on the word alone, not on the width it was padded to; the kernel is odd. A
+    caller with many repeated words may pass each distinct word once, (N, W), and gather the rows.
+    The language l of a word enters as x_c + v_l for every character (`added`), or as
+    (1 + gamma_l) y + beta_l for every filter's output y (`film`, Perez et al. 2018).
     """
 
     def __init__(
@@ -25,10 +31,12 @@ class CharacterConvolution(nn.Module):
         filters: int,
         kernel: int,
         dropout: float,
+        *,
+        language: Literal["none", "added", "film"] = "none",
+        languages: int = 0,
+        language_dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        if kernel % 2 == 0:
-            raise ValueError(f"kernel must be odd to keep the word's length, not {kernel}")
         # The padding row is zero and gets no gradient, so padding equals the zeros with which the
         # convolution pads the array.
         self.embedding = nn.Embedding(vocabulary_size, character_width, padding_idx=PADDING)
@@ -36,18 +44,24 @@ class CharacterConvolution(nn.Module):
             character_width, filters, (1, kernel), padding=(0, kernel // 2)
         )
         self.dropout = nn.Dropout(dropout)
+        self.language = language
+        if language != "none":
+            width = character_width if language == "added" else 2 * filters
+            self.languages = LanguageVectors(languages, width, language_dropout)
 
     def forward(self, ids: Tensor, languages: Tensor) -> Tensor:
         """ids (..., W), 0 is padding, languages (...) -> (..., filters).
 
-        A word of only padding gives zeros. This class ignores the language.
+        A word of only padding gives zeros.
         """
         words = ids.reshape(-1, ids.shape[-1])  # (N, W)
         padding = words == PADDING  # (N, W)
         language = self.of_languages(languages.reshape(-1))  # (N, ...)
-        embedded = self.dropout(self.of_characters(words, padding, language))  # (N, W, C)
+        embedded = self.embedding(words)  # (N, W, C)
+        if self.language == "added":
+            embedded = (embedded + language.unsqueeze(1)).masked_fill(padding.unsqueeze(2), 0.0)
         # An image of height 1 in channels-last memory format: nothing is copied.
-        image = embedded.transpose(1, 2).unsqueeze(2)  # (N, C, 1, W)
+        image = self.dropout(embedded).transpose(1, 2).unsqueeze(2)  # (N, C, 1, W)
         filtered = self.convolution(image).squeeze(2)  # (N, F, W)
         found = F.relu(self.of_filters(filtered, language))  # (N, F, W)
         # After ReLU no value is below zero, so zeros in the padding never change the maximum.
@@ -55,28 +69,15 @@ class CharacterConvolution(nn.Module):
         return found.max(dim=-1).values.view(*ids.shape[:-1], found.shape[1])  # (..., F)
 
     def of_languages(self, languages: Tensor) -> Tensor:
-        """Languages (N,) -> what the layer has learned about them (N, ...)."""
-        return languages
-
-    def of_characters(self, words: Tensor, padding: Tensor, language: Tensor) -> Tensor:
-        """Words (N, W) -> (N, W, C), zeros in the padding."""
-        embedded: Tensor = self.embedding(words)  # (N, W, C)
-        return embedded
+        """Languages (N,) -> what the layer has learned about them (N, ...), if anything."""
+        return languages if self.language == "none" else self.languages(languages)
 
     def of_filters(self, filtered: Tensor, language: Tensor) -> Tensor:
         """The filters' outputs (N, F, W), before ReLU -> (N, F, W)."""
-        return filtered
-
-
-class NoCharacters(nn.Module):
-    """Replaces the convolution in a model that reads words only."""
-
-    def forward(self, characters: Tensor, languages: Tensor) -> Tensor:
-        """characters (U, W), languages (U,) -> (U, 0)."""
-        return torch.zeros(characters.shape[0], 0, device=characters.device)  # (U, 0)
-
-
-UNKNOWN_LANGUAGE = 0
+        if self.language != "film":
+            return filtered
+        gamma, beta = language.to(filtered.dtype).unsqueeze(2).chunk(2, dim=1)  # (N, F, 1) each
+        return torch.addcmul(filtered + beta, filtered, gamma)  # (N, F, W)
 
 
 class LanguageVectors(nn.Module):
@@ -100,53 +101,9 @@ class LanguageVectors(nn.Module):
         return self.weight.index_select(0, languages)  # (N, width)
 
 
-class AddedLanguage(CharacterConvolution):
-    """x_c + v_l: the language's vector is added to that of every character."""
+class NoCharacters(nn.Module):
+    """Replaces the convolution in a model that reads words only."""
 
-    def __init__(
-        self,
-        vocabulary_size: int,
-        character_width: int,
-        filters: int,
-        kernel: int,
-        dropout: float,
-        *,
-        languages: int,
-        language_dropout: float,
-    ) -> None:
-        super().__init__(vocabulary_size, character_width, filters, kernel, dropout)
-        self.languages = LanguageVectors(languages, character_width, language_dropout)
-
-    def of_languages(self, languages: Tensor) -> Tensor:
-        vectors: Tensor = self.languages(languages)  # (N, C)
-        return vectors
-
-    def of_characters(self, words: Tensor, padding: Tensor, language: Tensor) -> Tensor:
-        added: Tensor = self.embedding(words) + language.unsqueeze(1)  # (N, W, C)
-        return added.masked_fill(padding.unsqueeze(2), 0.0)  # (N, W, C)
-
-
-class FilmLanguage(CharacterConvolution):
-    """FiLM (Perez et al. 2018): (1 + gamma_l) y + beta_l for every filter's output y."""
-
-    def __init__(
-        self,
-        vocabulary_size: int,
-        character_width: int,
-        filters: int,
-        kernel: int,
-        dropout: float,
-        *,
-        languages: int,
-        language_dropout: float,
-    ) -> None:
-        super().__init__(vocabulary_size, character_width, filters, kernel, dropout)
-        self.languages = LanguageVectors(languages, 2 * filters, language_dropout)
-
-    def of_languages(self, languages: Tensor) -> Tensor:
-        vectors: Tensor = self.languages(languages)  # (N, 2 F)
-        return vectors
-
-    def of_filters(self, filtered: Tensor, language: Tensor) -> Tensor:
-        gamma, beta = language.to(filtered.dtype).unsqueeze(2).chunk(2, dim=1)  # (N, F, 1) each
-        return torch.addcmul(filtered + beta, filtered, gamma)  # (N, F, W)
+    def forward(self, characters: Tensor, languages: Tensor) -> Tensor:
+        """characters (U, W), languages (U,) -> (U, 0)."""
+        return torch.zeros(characters.shape[0], 0, device=characters.device)  # (U, 0)

@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from readlet.nn.normsoftmax.attention import norm_attention
+from readlet.nn.normsoftmax import norm_attention
 from readlet.nn.softmax import masked_softmax
 
 
@@ -50,14 +50,12 @@ class PositionalEncoding(nn.Module):
 class SeparableConvolution(nn.Module):
     """A filter per feature along the sequence, then a mix of the features, then ReLU.
 
-    The sequence keeps its length. Values in the padding never reach a kept position: they are set
-    to the same zeros with which the convolution pads either end of a sequence.
+    The sequence keeps its length, so the kernel is odd. Values in the padding never reach a kept
+    position: they are set to the same zeros with which the convolution pads either end.
     """
 
     def __init__(self, width_in: int, width_out: int, kernel: int) -> None:
         super().__init__()
-        if kernel % 2 == 0:
-            raise ValueError(f"kernel must be odd to keep the length, not {kernel}")
         # No biases: each costs a reduction in the backward pass.
         self.depthwise = nn.Conv2d(
             width_in, width_in, (1, kernel), padding=(0, kernel // 2), groups=width_in, bias=False
@@ -146,8 +144,6 @@ def survival_at(sublayer: int, total: int, last: float) -> float:
 
     `sublayer` l counts from 1, so that the last of `total` survives with exactly `last`.
     """
-    if not 1 <= sublayer <= total:
-        raise ValueError(f"sublayer {sublayer} is not among the sublayers 1 to {total}")
     return 1.0 - sublayer / total * (1.0 - last)
 
 
@@ -161,8 +157,6 @@ class StochasticDepth(nn.Module):
 
     def __init__(self, survival: float) -> None:
         super().__init__()
-        if not 0.0 < survival <= 1.0:
-            raise ValueError(f"survival must be above 0 and at most 1, not {survival}")
         # A buffer, not a number: blocks that differ only in it share one compiled program.
         self.register_buffer("survival", torch.tensor(survival), persistent=False)  # ()
 

@@ -11,7 +11,6 @@ import torch
 from torch import Tensor
 
 from readlet.errors import ReadletError
-from readlet.nn.normsoftmax import SIGMA_FLOOR, check_gamma
 
 MASKED = -1e30
 """The log-probability of a masked position.
@@ -20,8 +19,8 @@ Below every score a model can produce, yet finite, and so far from the end of th
 that sums of such values (for example a start plus an end) stay finite as well. It does not fit
 into float16: log-probabilities are float32 and must stay so.
 """
-HALF_LIMIT = 6e4
-"""Values are clamped to this in float16; its largest number is 65504."""
+SIGMA_FLOOR = 1e-6
+"""Scores with a smaller standard deviation count as equal; a smaller cap would have no effect."""
 
 
 def masked_softmax(scores: Tensor, keep: Tensor, dim: int = -1) -> Tensor:
@@ -88,6 +87,16 @@ def normalised(scores: Tensor, keep: Tensor, dim: int, gamma: float) -> Tensor:
     centred = torch.where(keep, centred - left, 0.0)  # (...,)
     variance = centred.square().sum(dim, keepdim=True) / count  # (..., 1, ...)
     return centred * one_over_sigma(variance, gamma)  # (...,)
+
+
+def check_gamma(gamma: float) -> None:
+    try:
+        is_valid = not isinstance(gamma, bool) and gamma >= SIGMA_FLOOR
+    except TypeError:  # a string, or None
+        is_valid = False
+    if not is_valid:
+        allowed = "sqrt(d), infinity or a number of 1e-6 or more"
+        raise ReadletError(f"gamma {gamma!r}: give {allowed}, as a float")
 
 
 def one_over_sigma(variance: Tensor, gamma: float) -> Tensor:

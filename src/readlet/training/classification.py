@@ -24,7 +24,7 @@ from readlet.inference.classifier import (
 )
 from readlet.models.classifier.recipe import ClassifierRecipe
 from readlet.models.family import ClassFamily, Floats, TrainableClassScorer
-from readlet.nn.normsoftmax.loss import warn_of_bound
+from readlet.nn.normsoftmax import warn_of_bound
 from readlet.recipe.recipe import Recipe
 from readlet.text.labels import Labels, class_balance, class_numbers, require_one_kind
 from readlet.training.training_data import Fitted, Part, TrainingData
@@ -140,7 +140,7 @@ class ClassObjective:
             say(f"readlet: {line}")
         loss, outputs = self.typed.loss, scorer.encoder.labels.outputs
         if loss.softmax == "norm" and loss.gamma == "infinity" and outputs > 1:
-            warn_of_bound(outputs, "classes", "loss.gamma")
+            warn_of_bound(outputs, "loss.gamma")
 
     def learner(
         self, data: TrainingData, scorer: TrainableClassScorer, device: torch.device

@@ -20,7 +20,7 @@ from readlet.inference.inputs import AnswerOptions, languages_of
 from readlet.inference.reader import Reader
 from readlet.models.family import SpanFamily, TrainableSpanScorer
 from readlet.models.torch_scorer import Teacher
-from readlet.nn.normsoftmax.tracker import tracked_softmax
+from readlet.nn.softmax_tracker import tracked_softmax
 from readlet.recipe.recipe import Recipe, SpanTraining
 from readlet.text.rows import LONG_QUESTION
 from readlet.training.run_folder import digest_of_reader
@@ -149,7 +149,6 @@ class SpanObjective:
             say(f"readlet: {fault}; give {_FEW_QUESTIONS} or more")
         elif self.start is not None:
             say(f"readlet: {own:,} questions; of another kind, {_GAINED} (see the guide)")
-        self.family.check(self.recipe, data.train.rows, can_abstain=scorer.can_abstain)
 
     def learner(
         self, data: TrainingData, scorer: TrainableSpanScorer, device: torch.device

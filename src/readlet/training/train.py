@@ -122,7 +122,7 @@ def _written_small(model: TrainedModel, folder: Path) -> TrainedModel:
     """The model in eight bits, with an ONNX model beside its weights."""
     from readlet.export.beside_weights import add_onnx_model
     from readlet.inference.slimming import slim
-    from readlet.models.pretrained.parts import round_at_random
+    from readlet.models.weights import round_at_random
 
     round_at_random(module_of(model))
     small = slim(model, stored="int8")

@@ -1,62 +1,134 @@
-"""The family of classifiers: a pretrained encoder of transformers, a pooler and a class head."""
+"""Classifiers: a pretrained encoder of transformers, a pooler and a class head."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
 
-from readlet.engine.optimiser import ParameterGroup
 from readlet.errors import ReadletError
 from readlet.models.classifier.config import ClassifierConfig, MetricName
-from readlet.models.classifier.network import ClassLearner, SentenceClassifier
 from readlet.models.classifier.recipe import ClassifierRecipe
-from readlet.models.config import StoredAs, norm_gamma
-from readlet.models.encoder.recipe import FineTuning
+from readlet.models.config import norm_gamma
 from readlet.models.family import ClassFamily, Floats
-from readlet.models.onnx.model import WEIGHTS
-from readlet.models.pretrained.encoder import PretrainedEncoder, build_encoder
-from readlet.models.pretrained.family import PretrainedFamily, require_own_tokenizer
-from readlet.models.pretrained.inputs import CONFIG, labels_of
-from readlet.models.pretrained.parts import (
-    STORED_FACTS,
-    encoder_fact,
-    layer_groups,
-    load_parts,
-    save_parts,
-    slim_weights,
+from readlet.models.pretrained.encoder import PretrainedEncoder
+from readlet.models.pretrained.family import (
+    PretrainedFamily,
+    PretrainedScorer,
+    read_tokenizer,
     with_attention,
 )
-from readlet.models.torch_scorer import ModuleScorer
-from readlet.nn.layer_mix import make_layer_mix
-from readlet.nn.pooling import make_pooler
-from readlet.recipe.recipe import Recipe, Training
-from readlet.storage.stored_files import damage_of
-from readlet.text.arrays import Batches, check_length
+from readlet.models.pretrained.inputs import SentenceInputs, check_text_length, load_sentences
+from readlet.nn.layer_mix import LayerMix, make_layer_mix
+from readlet.nn.pooling import BERT_DEVIATION, ClsPooler, Pooler, make_pooler
+from readlet.nn.softmax import normalised
+from readlet.recipe.recipe import Recipe
+from readlet.text.arrays import Batches
 from readlet.text.labels import Labels
-from readlet.text.pretrained import load_config, load_tokenizer
 from readlet.text.rows import Ints, Stored
-from readlet.text.subwords import (
-    SentenceEncoder,
-    SentenceRows,
-    layout_of,
-    layout_of_one,
-    plain_tokenizer,
-)
+from readlet.text.subwords import SentenceEncoder, SentenceRows, layout_of, layout_of_one
 from readlet.text.tensors import SentenceBatch, sentence_batches
 from readlet.types import Sentence
 
 _SHOWN = 20  # classes in the model card
 
 
+class SentenceClassifier(nn.Module):
+    """Scores of the classes, or one value, for each text or pair of texts."""
+
+    def __init__(
+        self,
+        encoder: PretrainedEncoder,
+        mix: LayerMix,
+        pooler: Pooler,
+        outputs: int,
+        *,
+        dropout: float = 0.0,
+        loss_gamma: float | None = None,  # cap of NormSoftmax in the loss; None: standard softmax
+    ) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.mix = mix
+        self.pooler = pooler
+        self.dropout = nn.Dropout(dropout)
+        self.head = nn.Linear(pooler.out_width, outputs)
+        nn.init.normal_(self.head.weight, std=BERT_DEVIATION)
+        nn.init.zeros_(self.head.bias)
+        self.loss_gamma = loss_gamma
+
+    def forward(self, batch: SentenceBatch) -> Tensor:
+        """(B, outputs), in float32."""
+        states = self.encoder(
+            batch.tokens, batch.types, batch.keep, all_layers=self.mix.reads_all_layers
+        )
+        pooled = self.pooler(self.mix.mixed(states), batch.keep)  # (B, P)
+        scores: Tensor = self.head(self.dropout(pooled)).float()  # (B, outputs)
+        if self.loss_gamma is None:
+            return scores
+        every = torch.ones(1, dtype=torch.bool, device=scores.device)  # (1,)
+        return normalised(scores, every, -1, self.loss_gamma)  # (B, outputs)
+
+    def take_pretrained_pooler(self) -> None:
+        """The pooler of pretraining becomes the `cls` pooler, where the encoder came with one."""
+        for part in self.pooler.modules():
+            if isinstance(part, ClsPooler) and self.encoder.pretrained_pooler:
+                part.dense.load_state_dict(self.encoder.pretrained_pooler)
+
+
+class ClassLearner(nn.Module):
+    """A module that turns a batch into a loss, for training.
+
+    The cross entropy of classes, or the squared error of standardised values.
+    """
+
+    def __init__(self, model: SentenceClassifier, label_smoothing: float, *, values: bool) -> None:
+        super().__init__()
+        self.model = model
+        self.label_smoothing = label_smoothing
+        self.values = values
+
+    def forward(self, batch: SentenceBatch) -> Tensor:
+        scores: Tensor = self.model(batch)  # (B, outputs)
+        if self.values:
+            of_row = (scores.squeeze(1) - batch.labels).square()  # (B,)
+        else:
+            of_row = F.cross_entropy(
+                scores,
+                batch.labels.clamp(min=0),  # fillers have -1, and weight 0
+                reduction="none",
+                label_smoothing=self.label_smoothing,
+            )  # (B,)
+        return (of_row * batch.weight).sum()  # ()
+
+
 @dataclass
-class ClassifierScorer(ModuleScorer):
+class ClassifierScorer(PretrainedScorer):
     """The network and its tokenizer."""
 
     module: SentenceClassifier
     encoder: SentenceEncoder
     settings: ClassifierConfig
+
+    @classmethod
+    def on_network(
+        cls, network: PretrainedEncoder, encoder: SentenceEncoder, settings: ClassifierConfig
+    ) -> "ClassifierScorer":
+        model, labels = settings.model, encoder.labels
+        pooler = make_pooler(model.pooler, network.width)
+        gamma = norm_gamma(settings.loss, pooler.out_width) if labels.kind == "classes" else None
+        module = SentenceClassifier(
+            with_attention(settings.attention, network),
+            make_layer_mix(model.mix, network.width, network.layers, sides=1),
+            pooler,
+            labels.outputs,
+            dropout=model.head_dropout,
+            loss_gamma=gamma,
+        )
+        module.take_pretrained_pooler()
+        return cls(module, encoder, settings)
 
     @property
     def metrics(self) -> tuple[MetricName, ...]:
@@ -75,24 +147,14 @@ class ClassifierScorer(ModuleScorer):
         for numbers, found in self.outputs(rows, batch_size):
             yield numbers, found.cpu().numpy()  # (B, outputs)
 
-    def groups(self, settings: Training) -> list[ParameterGroup]:
-        assert isinstance(settings, FineTuning)
-        module = self.module
-        parts = (module.mix, module.pooler, module.head)
-        head = [parameter for part in parts for parameter in part.parameters()]
-        return layer_groups(module, module.encoder, head, settings)
-
-    def save(self, folder: Path) -> list[str]:
-        labels = {"labels": asdict(self.encoder.labels), "pairs": self.encoder.pairs}
-        return save_parts(folder, self.module, self.encoder, self.stored, **labels)
+    def inputs(self) -> SentenceInputs:
+        return SentenceInputs(self.encoder, self.settings)
 
     def facts(self) -> list[str]:
-        model, labels = self.settings.model, self.encoder.labels
-        named = encoder_fact(model.encoder, self.encoder, self.module.encoder)
-        poolers = ", ".join(model.pooler)
+        labels, (named, *stored) = self.encoder.labels, super().facts()
         reads = "pairs of texts" if self.encoder.pairs else "single texts"
         listed = [
-            f"- {named}; mix of layers: {model.mix}; pooler: {poolers}",
+            f"{named}; pooler: {', '.join(self.settings.model.pooler)}",
             f"- reads {reads} of up to {self.encoder.max_length} subwords",
         ]
         if labels.kind == "numbers":
@@ -102,42 +164,7 @@ class ClassifierScorer(ModuleScorer):
             more = len(labels.classes) - _SHOWN
             rest = f" and {more} more" if more > 0 else ""
             listed.append(f"- {len(labels.classes)} classes: {names}{rest}")
-        return listed + STORED_FACTS[self.stored]
-
-    def slimmed(self, stored: StoredAs = "float16") -> "ClassifierScorer":
-        """A copy with rounded weights; it computes in float32."""
-        weights = slim_weights(self.module, stored)
-        settings = self.settings.model_copy(update={"stored": stored})
-        return scorer_with(weights, settings, self.encoder)
-
-
-def make_scorer(
-    settings: ClassifierConfig, encoder: SentenceEncoder, network: PretrainedEncoder
-) -> ClassifierScorer:
-    model, labels = settings.model, encoder.labels
-    pooler = make_pooler(model.pooler, network.width)
-    gamma = norm_gamma(settings.loss, pooler.out_width) if labels.kind == "classes" else None
-    module = SentenceClassifier(
-        with_attention(settings.attention, network),
-        make_layer_mix(model.mix, network.width, network.layers, sides=1),
-        pooler,
-        labels.outputs,
-        dropout=model.head_dropout,
-        loss_gamma=gamma,
-    )
-    module.take_pretrained_pooler()
-    return ClassifierScorer(module, encoder, settings)
-
-
-def scorer_with(
-    weights: dict[str, torch.Tensor], settings: ClassifierConfig, encoder: SentenceEncoder
-) -> ClassifierScorer:
-    """The model with these weights, which may be rounded."""
-    network = build_encoder(encoder.config, settings.model.dropout)
-    scorer = make_scorer(settings, encoder, network)
-    scorer.module.load_state_dict({name: w.float() for name, w in weights.items()})
-    scorer.module.eval()
-    return scorer
+        return listed + stored
 
 
 _ANY = Labels("classes", ("0", "1", "2"))  # before the data is read
@@ -161,17 +188,14 @@ class ClassifierFamily(PretrainedFamily, ClassFamily):
 
     def _encoder(self, recipe: ClassifierRecipe, labels: Labels, *, pairs: bool) -> SentenceEncoder:
         name, length = recipe.model.encoder, recipe.data.max_length
-        tokenizer, config = load_tokenizer(name), load_config(name)
-        layout = layout_of(tokenizer) if pairs else layout_of_one(tokenizer)
-        plain = plain_tokenizer(tokenizer.backend_tokenizer.to_str())
-        made = SentenceEncoder(plain, layout, config, labels, length, pairs=pairs)
-        require_own_tokenizer(made.tokenizer, layout, config, name)
-        _check_length(made, name)
+        tokenizer, layout, config = read_tokenizer(name, layout_of if pairs else layout_of_one)
+        made = SentenceEncoder(tokenizer, layout, config, labels, length, pairs=pairs)
+        check_text_length(made, name)
         return made
 
     def restore_encoder(self, recipe: Recipe, stored: Stored) -> SentenceEncoder:
         made = SentenceEncoder.from_stored(stored, _typed(recipe).data.max_length)
-        _check_length(made, _typed(recipe).model.encoder)
+        check_text_length(made, _typed(recipe).model.encoder)
         return made
 
     def restore_rows(self, stored: Stored) -> SentenceRows:
@@ -184,30 +208,10 @@ class ClassifierFamily(PretrainedFamily, ClassFamily):
             fault = f"NormSoftmax over two classes learns nothing at {loss.gamma}"
             raise ReadletError(f"loss.gamma: {fault}; give a small number, such as 0.01")
         network = self.trained_network(recipe, encoder.config, sides=1)
-        return make_scorer(_typed(recipe).config(), encoder, network)
+        return ClassifierScorer.on_network(network, encoder, _typed(recipe).config())
 
     def load(self, folder: Path, config: dict[str, Any]) -> ClassifierScorer:
-        with damage_of(folder / "config.json"):
-            settings = ClassifierConfig.read(config)
-        parts = load_parts(folder)
-        with damage_of(folder / CONFIG):
-            labels, pairs = labels_of(parts.more)
-        with damage_of(folder / WEIGHTS):
-            encoder = SentenceEncoder(
-                parts.tokenizer,
-                parts.layout,
-                parts.config,
-                labels,
-                settings.max_length,
-                pairs=pairs,
-            )
-            _check_length(encoder, settings.model.encoder)
-            return scorer_with(parts.weights, settings, encoder)
-
-
-def _check_length(encoder: SentenceEncoder, name: str) -> None:
-    field = "data.max_length"
-    check_length(encoder.longest, encoder.config, name, field=field, remedy="lower it")
+        return ClassifierScorer.stored_in(folder, load_sentences(folder, config))
 
 
 def _typed(recipe: Recipe) -> ClassifierRecipe:

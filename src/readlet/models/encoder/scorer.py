@@ -1,6 +1,5 @@
-"""The family of encoder readers: a pretrained encoder of transformers and a span head over it."""
+"""Encoder readers: a pretrained encoder of transformers and a span head over its layers."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,45 +7,117 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor, nn
 
-from readlet.engine.optimiser import ParameterGroup
-from readlet.models.config import StoredAs, norm_gamma
+from readlet.models.config import norm_gamma
 from readlet.models.encoder.config import EncoderConfig
-from readlet.models.encoder.network import EncoderReader
-from readlet.models.encoder.recipe import EncoderRecipe, FineTuning
+from readlet.models.encoder.recipe import EncoderRecipe
 from readlet.models.family import Floats, LayerView, SpanFamily
-from readlet.models.onnx.model import WEIGHTS
-from readlet.models.pretrained.encoder import PretrainedEncoder, build_encoder
-from readlet.models.pretrained.family import PretrainedFamily, require_own_tokenizer
-from readlet.models.pretrained.inputs import SubwordInputs
-from readlet.models.pretrained.parts import (
-    STORED_FACTS,
-    encoder_fact,
-    layer_groups,
-    load_parts,
-    save_parts,
-    slim_weights,
+from readlet.models.pretrained.encoder import PretrainedEncoder
+from readlet.models.pretrained.family import (
+    PretrainedFamily,
+    PretrainedScorer,
+    read_tokenizer,
     with_attention,
 )
-from readlet.models.torch_scorer import TorchScorer, eagerly, warn_of_short_windows
-from readlet.nn.layer_mix import SIDES, make_layer_mix
-from readlet.recipe.recipe import Recipe, Training
-from readlet.storage.stored_files import damage_of
+from readlet.models.pretrained.inputs import SubwordInputs, load_subwords
+from readlet.models.torch_scorer import SpanLogits, TorchScorer, eagerly
+from readlet.nn.layer_mix import SIDES, LayerMix, make_layer_mix
+from readlet.nn.softmax import normalised
+from readlet.recipe.recipe import Recipe
 from readlet.text.arrays import Arrays, Batches, check_length
-from readlet.text.pretrained import load_config, load_tokenizer
 from readlet.text.rows import Rows, Stored
-from readlet.text.subwords import SubwordEncoder, SubwordRows, layout_of, plain_tokenizer
+from readlet.text.subwords import SubwordEncoder, SubwordRows, layout_of
 from readlet.text.tensors import SubwordBatch, as_tensors, subword_batches
 from readlet.types import Example
 
 
+class EncoderReader(nn.Module):
+    """Scores of the context's tokens; those of "no answer" are the scores of the CLS token."""
+
+    def __init__(
+        self,
+        encoder: PretrainedEncoder,
+        mix: LayerMix,
+        null_token: int,  # index of the CLS token
+        *,
+        null: bool,
+        loss_gamma: float | None = None,  # cap of NormSoftmax in the loss; None: standard softmax
+        token_dropout: float = 0.0,
+        mask_token: int = 0,  # what replaces a dropped token
+    ) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.mix = mix
+        self.null_token = null_token
+        self.null = null
+        self.loss_gamma = loss_gamma
+        self.token_dropout = token_dropout
+        self.mask_token = mask_token
+
+    def forward(self, batch: SubwordBatch) -> SpanLogits:
+        scores = self.mix(self.states(batch))  # (B, T, 2)
+        null = scores[:, self.null_token].unsqueeze(1)  # (B, 1, 2)
+        width = scores.shape[1]
+        # From tokens to positions of the context, whose start differs between rows.
+        token = batch.first.unsqueeze(1) + torch.arange(width, device=scores.device)  # (B, T)
+        token = token.clamp(max=width - 1).unsqueeze(-1)  # (B, T, 1); beyond: not allowed
+        places = scores.gather(1, token.expand_as(scores))  # (B, T, 2)
+        allowed = batch.allowed  # (B, T)
+        if self.loss_gamma is not None:
+            places, null = self._normalised(places, null, allowed, self.loss_gamma)
+        start, end = places.unbind(dim=-1)  # (B, T) each
+        return SpanLogits(start, end, allowed, null.squeeze(1) if self.null else None)
+
+    def states(self, batch: SubwordBatch) -> tuple[Tensor, ...]:
+        """The states that the mix reads: (B, T, H) each."""
+        tokens = self._dropped(batch.tokens)  # (B, T)
+        states: tuple[Tensor, ...] = self.encoder(
+            tokens, batch.types, batch.keep, all_layers=self.mix.reads_all_layers
+        )
+        return states
+
+    def _dropped(self, tokens: Tensor) -> Tensor:
+        """In training the mask token replaces some tokens, except CLS, which scores "no answer"."""
+        if not self.token_dropout or not self.training:
+            return tokens
+        drop = torch.rand(tokens.shape, device=tokens.device) < self.token_dropout  # (B, T)
+        drop[:, self.null_token] = False
+        return torch.where(drop, self.mask_token, tokens)  # (B, T)
+
+    def _normalised(
+        self, places: Tensor, null: Tensor, allowed: Tensor, gamma: float
+    ) -> tuple[Tensor, Tensor]:
+        """Scores whose softmax is the NormSoftmax of the given ones."""
+        both = torch.cat([null, places], dim=1)  # (B, 1 + T, 2)
+        first = (torch.ones_like if self.null else torch.zeros_like)(allowed[:, :1])  # (B, 1)
+        keep = torch.cat([first, allowed], dim=1).unsqueeze(-1)  # (B, 1 + T, 1)
+        scaled = normalised(both, keep, 1, gamma)  # (B, 1 + T, 2)
+        return scaled[:, 1:], scaled[:, :1]
+
+
 @dataclass
-class EncoderScorer(TorchScorer):
+class EncoderScorer(PretrainedScorer, TorchScorer):
     """The network and its tokenizer."""
 
     module: EncoderReader
     encoder: SubwordEncoder
     settings: EncoderConfig
+
+    @classmethod
+    def on_network(
+        cls, network: PretrainedEncoder, encoder: SubwordEncoder, settings: EncoderConfig
+    ) -> "EncoderScorer":
+        module = EncoderReader(
+            with_attention(settings.attention, network),
+            make_layer_mix(settings.model.mix, network.width, network.layers),
+            encoder.layout.null,
+            null=settings.null_answer,
+            loss_gamma=norm_gamma(settings.loss, network.width),
+            token_dropout=settings.model.token_dropout,
+            mask_token=encoder.layout.mask,
+        )
+        return cls(module, encoder, settings)
 
     def batches(self, rows: Rows, batch_size: int, *, seed: int = 0) -> Batches[SubwordBatch]:
         assert isinstance(rows, SubwordRows)
@@ -60,12 +131,6 @@ class EncoderScorer(TorchScorer):
         nothing = torch.zeros(0)  # labels are for training
         batch = SubwordBatch(rows=nothing, labels=nothing, weight=nothing, **as_tensors(arrays))
         return self.scores_of_batch(batch)
-
-    def groups(self, settings: Training) -> list[ParameterGroup]:
-        assert isinstance(settings, FineTuning)
-        return layer_groups(
-            self.module, self.module.encoder, self.module.mix.parameters(), settings
-        )
 
     def layer_view(self, rows: Rows, row: int) -> LayerView:
         assert isinstance(rows, SubwordRows)
@@ -90,55 +155,11 @@ class EncoderScorer(TorchScorer):
             normalised=self.module.loss_gamma is not None,
         )
 
-    def save(self, folder: Path) -> list[str]:
-        return save_parts(folder, self.module, self.encoder, self.stored)
-
-    def facts(self) -> list[str]:
-        model = self.settings.model
-        named = encoder_fact(model.encoder, self.encoder, self.module.encoder)
-        return [f"- {named}; mix of layers: {model.mix}", *STORED_FACTS[self.stored]]
-
-    def slimmed(self, stored: StoredAs = "float16") -> "EncoderScorer":
-        """A copy with rounded weights; it computes in float32."""
-        weights = slim_weights(self.module, stored)
-        settings = self.settings.model_copy(update={"stored": stored})
-        return scorer_with(weights, settings, self.encoder)
-
-
-def make_scorer(
-    settings: EncoderConfig, encoder: SubwordEncoder, network: PretrainedEncoder
-) -> EncoderScorer:
-    mix = make_layer_mix(settings.model.mix, network.width, network.layers)
-    module = EncoderReader(
-        with_attention(settings.attention, network),
-        mix,
-        encoder.layout.null,
-        null=settings.null_answer,
-        loss_gamma=norm_gamma(settings.loss, network.width),
-        token_dropout=settings.model.token_dropout,
-        mask_token=encoder.layout.mask,
-    )
-    return EncoderScorer(module, encoder, settings)
-
-
-def scorer_with(
-    weights: dict[str, torch.Tensor], settings: EncoderConfig, encoder: SubwordEncoder
-) -> EncoderScorer:
-    """The model with these weights, which may be rounded."""
-    network = build_encoder(encoder.config, settings.model.dropout)
-    scorer = make_scorer(settings, encoder, network)
-    scorer.module.load_state_dict({name: w.float() for name, w in weights.items()})
-    scorer.module.eval()
-    return scorer
-
 
 class EncoderFamily(PretrainedFamily, SpanFamily):
     """Builds, trains and loads encoder readers."""
 
     trial_lengths = (96, 160)
-
-    def can_abstain(self, recipe: Recipe) -> bool:
-        return _typed(recipe).model.null_answer
 
     def check_recipe(self, recipe: Recipe) -> None:
         """Load the encoder: that takes a second, and encoding the data may take minutes."""
@@ -147,12 +168,9 @@ class EncoderFamily(PretrainedFamily, SpanFamily):
             self.build(recipe, self.fit_encoder(recipe, ()), can_abstain=False)
 
     def fit_encoder(self, recipe: Recipe, examples: Sequence[Example]) -> SubwordEncoder:
-        name = _typed(recipe).model.encoder
-        tokenizer, config = load_tokenizer(name), load_config(name)
-        windows = _typed(recipe).data.windows
-        plain = plain_tokenizer(tokenizer.backend_tokenizer.to_str())
-        made = SubwordEncoder(plain, layout_of(tokenizer), windows, config)
-        require_own_tokenizer(made.tokenizer, made.layout, config, name)
+        typed, name = _typed(recipe), _typed(recipe).model.encoder
+        tokenizer, layout, config = read_tokenizer(name, layout_of)
+        made = SubwordEncoder(tokenizer, layout, typed.data.windows, config)
         check_length(made.longest, config, name)
         return made
 
@@ -166,21 +184,11 @@ class EncoderFamily(PretrainedFamily, SpanFamily):
 
     def build(self, recipe: Recipe, encoder: SubwordEncoder, *, can_abstain: bool) -> EncoderScorer:
         network = self.trained_network(recipe, encoder.config, SIDES)
-        return make_scorer(_typed(recipe).config(null_answer=can_abstain), encoder, network)
+        settings = _typed(recipe).config(null_answer=can_abstain)
+        return EncoderScorer.on_network(network, encoder, settings)
 
     def load(self, folder: Path, config: dict[str, Any]) -> EncoderScorer:
-        with damage_of(folder / "config.json"):
-            settings = EncoderConfig.read(config)
-        parts = load_parts(folder)
-        with damage_of(folder / WEIGHTS):
-            encoder = SubwordEncoder(parts.tokenizer, parts.layout, settings.windows, parts.config)
-            check_length(encoder.longest, parts.config, settings.model.encoder)
-            return scorer_with(parts.weights, settings, encoder)
-
-    def check(self, recipe: Recipe, rows: Rows, *, can_abstain: bool) -> None:
-        """NormSoftmax in the loss bounds the confidence in windows of few subwords."""
-        if norm_gamma(_typed(recipe).loss, 1) == math.inf:
-            warn_of_short_windows(rows, can_abstain=can_abstain)
+        return EncoderScorer.stored_in(folder, load_subwords(folder, config))
 
 
 def _typed(recipe: Recipe) -> EncoderRecipe:

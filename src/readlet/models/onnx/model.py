@@ -35,7 +35,7 @@ from readlet.text.rows import Ints
 
 MODEL, WEIGHTS = "model.onnx", "model.safetensors"
 # `NAME.T` is the transpose of `NAME`, which MatMul of ONNX needs. `NAME.scale` are
-# the scales of the rows of a matrix stored in eight bits (`pretrained/parts.py`).
+# the scales of the rows of a matrix stored in eight bits (`models/weights.py`).
 TRANSPOSED, SCALE = ".T", ".scale"
 _AGAIN = "export the model again"
 Weights = dict[str, NDArray[np.float32]]

@@ -1,14 +1,15 @@
 """Exported readers and classifiers: rows to arrays, arrays to scores. Nothing imports torch."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from readlet.errors import ReadletError, memory_reported
 from readlet.models.config import SpanConfig, config_of, kind_of_settings
 from readlet.models.family import Family, Floats, SpanScores
 from readlet.models.onnx.model import MODEL, WEIGHTS, Inputs, OnnxModel, Workers
+from readlet.storage.sections import Section
 from readlet.storage.stored_files import damage_of
 from readlet.text.arrays import Arrays
 from readlet.text.rows import AnyRows, Ints, Rows
@@ -21,15 +22,17 @@ Precision = Literal["float32", "int8"]
 _SMALLER = "load the reader with a smaller batch_size, or free some memory"
 
 
-@dataclass(frozen=True)
-class Exported:
+class Exported(Section):
     """What is stored about an exported model besides its files."""
 
-    graph: str  # SHA-256 of model.onnx, under its name in stored models
+    graph: str
+    """SHA-256 of model.onnx, under its name in stored models."""
     parameters: int
     precision: Precision
-    facts: tuple[str, ...]  # of the original model, for the card
-    weights: tuple[str, ...] = ()  # those that model.onnx reads from the weights of the torch model
+    facts: tuple[str, ...]
+    """Those of the original model, for the card."""
+    weights: tuple[str, ...] = ()
+    """Those that model.onnx reads from the weights of the torch model."""
 
 
 @dataclass
@@ -74,7 +77,9 @@ class OnnxScorer:
         return [*self.model.copy_to(folder), *self.inputs.save(folder)]
 
     def config(self) -> dict[str, Any]:
-        found = config_of(self.inputs.settings) | {"exported": asdict(self.exported)}
+        found = config_of(self.inputs.settings) | {
+            "exported": self.exported.model_dump(mode="json")
+        }
         return found if self.exported.weights else found | {"architecture": self.architecture}
 
     def facts(self) -> list[str]:
@@ -125,57 +130,42 @@ class OnnxClassScorer(OnnxScorer):
             yield numbers, scores
 
 
-class OnnxReaderFamily(Family):
-    """Loads exported readers."""
+class OnnxFamily(Family):
+    """Loads exported readers and classifiers."""
 
     def load(self, folder: Path, config: dict[str, Any]) -> OnnxScorer:
-        exported = _exported(folder, config)
-        inputs = _load_inputs(folder, config)
+        exported, inputs = _exported(folder, config), _load_inputs(folder, config)
         weights = folder / WEIGHTS if exported.weights else None
         model = OnnxModel.load(
             folder / MODEL, exported.graph, weights=weights, names=exported.weights
         )
-        return OnnxSpanScorer(model, inputs, exported)
-
-
-class OnnxClassifierFamily(Family):
-    """Loads exported classifiers."""
-
-    def load(self, folder: Path, config: dict[str, Any]) -> OnnxScorer:
-        # Tokenizers take time to import, and words need none.
-        from readlet.models.pretrained.inputs import load_sentences
-
-        exported, inputs = _exported(folder, config), load_sentences(folder, config)
-        return OnnxClassScorer(OnnxModel.load(folder / MODEL, exported.graph), inputs, exported)
+        kind = OnnxSpanScorer if isinstance(inputs.settings, SpanConfig) else OnnxClassScorer
+        return kind(model, inputs, exported)
 
 
 def _exported(folder: Path, config: dict[str, Any]) -> Exported:
     with damage_of(folder / "config.json"):
         given = dict(config["exported"])
-        given.pop("can_refuse", None)  # it is in the settings
-        # Two fields of earlier versions are gone; they were empty unless there was a second model.
+        # Fields of earlier versions: the first is in the settings, the others were empty unless
+        # there was a second model.
+        given.pop("can_refuse", None)
         for name in ("first_layers", "first_weights"):
             if not given.get(name):
                 given.pop(name, None)
-        lists = {name: tuple(given.get(name, ())) for name in ("facts", "weights")}
-        found = Exported(**given | lists)
-        kinds = {"graph": str, "parameters": int}
-        wrong = [name for name, kind in kinds.items() if type(getattr(found, name)) is not kind]
-        if wrong or found.precision not in get_args(Precision):
-            raise ValueError(f"exported: {given!r:.80}")
-        if not all(isinstance(text, str) for text in (*found.facts, *found.weights)):
-            raise ValueError("exported: a fact or a name is not text")
-        return found
+        return Exported.model_validate(given)
 
 
 def _load_inputs(folder: Path, config: dict[str, Any]) -> Inputs:
     """The inputs that `save` wrote; `damage_of` reports damaged files."""
     with damage_of(folder / "config.json"):
         kind = kind_of_settings(config)
+        if (kind == "classifier") != (config["architecture"] == OnnxClassScorer.architecture):
+            raise ValueError(f"settings.kind: {kind!r:.40}")
+    # Tokenizers take time to import, and words need none.
     if kind == "qacnn":
         from readlet.models.qacnn.onnx_inputs import load_words
 
         return load_words(folder, config)
-    from readlet.models.pretrained.inputs import load_subwords
+    from readlet.models.pretrained.inputs import load_sentences, load_subwords
 
-    return load_subwords(folder, config)
+    return (load_sentences if kind == "classifier" else load_subwords)(folder, config)

@@ -2,7 +2,7 @@
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any
 
 from tokenizers import Tokenizer
 
@@ -29,61 +29,27 @@ from readlet.text.subwords import (
     plain_tokenizer,
 )
 
-if TYPE_CHECKING:
-    from readlet.text.labels import Labels
-
 CONFIG, TOKENIZER = "encoder.json", "tokenizer.json"
 
 
-class TokenizerOfNetwork(Protocol):
-    """An encoder of texts for a pretrained network."""
-
-    tokenizer: Tokenizer
-    layout: Layout
-    config: dict[str, Any]
-
-
-class StoredTokenizer(NamedTuple):
-    tokenizer: Tokenizer
-    layout: Layout
-    config: dict[str, Any]  # of the network
-    more: dict[str, Any]  # of encoder.json
-
-
-def save_tokenizer(folder: Path, encoder: TokenizerOfNetwork, **more: Any) -> list[str]:
-    """Write tokenizer and configuration; return the names of the files."""
+def _save_tokenizer(
+    folder: Path, encoder: SubwordEncoder | SentenceEncoder, **more: Any
+) -> list[str]:
     write_text(folder / TOKENIZER, encoder.tokenizer.to_str(pretty=True))
     layout = encoder.layout._asdict()
     write_json(folder / CONFIG, {"config": encoder.config, "layout": layout} | more)
     return [TOKENIZER, CONFIG]
 
 
-def load_tokenizer(folder: Path) -> StoredTokenizer:
-    """Read them; `damage_of` reports damaged files."""
+def _load_tokenizer(folder: Path) -> tuple[Tokenizer, Layout, dict[str, Any], dict[str, Any]]:
+    """The tokenizer, its layout, the configuration of the network, and all of encoder.json."""
     with damage_of(folder / TOKENIZER):
-        tokenizer = _tokenizer_from(stored_text(folder / TOKENIZER))
+        tokenizer = plain_tokenizer(stored_text(folder / TOKENIZER))
     with damage_of(folder / CONFIG):
         values = read_json(folder / CONFIG)
         layout, config = layout_from(values["layout"]), dict(values["config"])
         check_vocabulary(tokenizer, layout, config)
-    return StoredTokenizer(tokenizer, layout, config, values)
-
-
-def labels_of(stored: dict[str, Any]) -> "tuple[Labels, bool]":
-    """The labels of a classifier, and whether it reads pairs; ValueError if damaged."""
-    from readlet.text.labels import Labels
-
-    labels, pairs = Labels.from_json(stored["labels"]), stored["pairs"]
-    if not isinstance(pairs, bool):
-        raise ValueError(f"pairs: {pairs!r:.40}")
-    return labels, pairs
-
-
-def _tokenizer_from(text: str) -> Tokenizer:
-    try:
-        return plain_tokenizer(text)
-    except Exception as error:  # the Rust library raises plain exceptions
-        raise ValueError(str(error)) from None
+    return tokenizer, layout, config, values
 
 
 @dataclass(frozen=True)
@@ -96,7 +62,7 @@ class SubwordInputs(Inputs):
         return subword_batches_of(rows, self.encoder, batch_size, only_arrays, null=self.null)
 
     def save(self, folder: Path) -> list[str]:
-        return save_tokenizer(folder, self.encoder)
+        return _save_tokenizer(folder, self.encoder)
 
 
 @dataclass(frozen=True)
@@ -110,29 +76,37 @@ class SentenceInputs(Inputs):
 
     def save(self, folder: Path) -> list[str]:
         labels = {"labels": asdict(self.encoder.labels), "pairs": self.encoder.pairs}
-        return save_tokenizer(folder, self.encoder, **labels)
+        return _save_tokenizer(folder, self.encoder, **labels)
 
 
 def load_subwords(folder: Path, config: dict[str, Any]) -> SubwordInputs:
+    """The tokenizer of a reader and its settings; `damage_of` reports damaged files."""
     with damage_of(folder / "config.json"):
         settings = EncoderConfig.read(config)
-    stored = load_tokenizer(folder)
-    encoder = SubwordEncoder(stored.tokenizer, stored.layout, settings.windows, stored.config)
-    check_length(encoder.longest, stored.config, settings.model.encoder)
+    tokenizer, layout, of_network, _ = _load_tokenizer(folder)
+    encoder = SubwordEncoder(tokenizer, layout, settings.windows, of_network)
+    check_length(encoder.longest, of_network, settings.model.encoder)
     return SubwordInputs(encoder, settings)
 
 
 def load_sentences(folder: Path, config: dict[str, Any]) -> SentenceInputs:
+    """The same of a classifier, with its labels."""
     from readlet.models.classifier.config import ClassifierConfig
+    from readlet.text.labels import Labels
 
     with damage_of(folder / "config.json"):
         settings = ClassifierConfig.read(config)
-    stored = load_tokenizer(folder)
+    tokenizer, layout, of_network, stored = _load_tokenizer(folder)
     with damage_of(folder / CONFIG):
-        labels, pairs = labels_of(stored.more)
-        length = settings.max_length
-        encoder = SentenceEncoder(
-            stored.tokenizer, stored.layout, stored.config, labels, length, pairs=pairs
-        )
-        check_length(encoder.longest, stored.config, settings.model.encoder)
+        labels, pairs = Labels.from_json(stored["labels"]), stored["pairs"]
+        if not isinstance(pairs, bool):
+            raise ValueError(f"pairs: {pairs!r:.40}")
+    length = settings.max_length
+    encoder = SentenceEncoder(tokenizer, layout, of_network, labels, length, pairs=pairs)
+    check_text_length(encoder, settings.model.encoder)
     return SentenceInputs(encoder, settings)
+
+
+def check_text_length(encoder: SentenceEncoder, name: str) -> None:
+    field = "data.max_length"
+    check_length(encoder.longest, encoder.config, name, field=field, remedy="lower it")

@@ -16,8 +16,8 @@ import torch
 from torch import Tensor, nn
 
 from readlet.errors import ReadletError
-from readlet.nn.normsoftmax import check_gamma
-from readlet.nn.normsoftmax.attention import materialised_norm_attention, norm_attention
+from readlet.nn.normsoftmax import materialised_norm_attention, norm_attention
+from readlet.nn.softmax import check_gamma
 
 M = TypeVar("M", bound=Any)
 # Models mask with -100, -1e4 or the lowest number of the dtype.

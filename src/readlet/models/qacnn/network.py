@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from readlet.models.config import norm_gamma
 from readlet.models.qacnn.config import QacnnConfig, QacnnNetwork
 from readlet.models.torch_scorer import SpanLogits
-from readlet.nn.characters import AddedLanguage, CharacterConvolution, FilmLanguage, NoCharacters
+from readlet.nn.characters import CharacterConvolution, NoCharacters
 from readlet.nn.qanet import (
     ContextQueryAttention,
     EncoderBlock,
@@ -75,12 +75,16 @@ def _character_layer(
 ) -> CharacterConvolution | NoCharacters:
     if not sizes.character_filters:
         return NoCharacters()
-    width, filters = sizes.character_width, sizes.character_filters
-    given = characters, width, filters, sizes.character_kernel, sizes.character_dropout
-    if sizes.language_characters == "none":
-        return CharacterConvolution(*given)
-    layer = {"added": AddedLanguage, "film": FilmLanguage}[sizes.language_characters]
-    return layer(*given, languages=languages, language_dropout=sizes.language_dropout)
+    return CharacterConvolution(
+        characters,
+        sizes.character_width,
+        sizes.character_filters,
+        sizes.character_kernel,
+        sizes.character_dropout,
+        language=sizes.language_characters,
+        languages=languages,
+        language_dropout=sizes.language_dropout,
+    )
 
 
 class QACNN(nn.Module):

@@ -26,6 +26,7 @@ _WORDS = "vocabulary.json"
 @dataclass(frozen=True)
 class WordInputs(Inputs):
     encoder: WordEncoder
+    settings: QacnnConfig
 
     names = ("forms", "context", "question", "words", "characters", "keys", "languages")
 

@@ -1,7 +1,6 @@
 """The family of QACNNnet: words with frozen and trainable vectors, and the network on them."""
 
 import json
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,30 +10,22 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
-from readlet.models.config import norm_gamma
+from readlet.engine.optimiser import MixedPrecision
 from readlet.models.family import Encoder, Scorer, SpanFamily, TrainableScorer
 from readlet.models.onnx.model import WEIGHTS
 from readlet.models.qacnn.config import QacnnConfig, QacnnNetwork
 from readlet.models.qacnn.network import QACNN
+from readlet.models.qacnn.onnx_inputs import WordInputs, load_words
 from readlet.models.qacnn.recipe import QacnnRecipe
-from readlet.models.torch_scorer import (
-    SpanLogits,
-    TorchScorer,
-    compiles,
+from readlet.models.torch_scorer import SpanLogits, TorchScorer, compiles
+from readlet.models.weights import (
+    STORED_FACTS,
     in_half_precision,
-    warn_of_short_windows,
+    on_disk,
+    read_weights,
 )
 from readlet.recipe.recipe import Recipe
-from readlet.storage.stored_files import (
-    damage_of,
-    detached,
-    in_precision,
-    load_tensors,
-    read_json,
-    require_finite,
-    save_tensors,
-    write_json,
-)
+from readlet.storage.stored_files import damage_of, save_tensors
 from readlet.text.arrays import Batches, Shape, shapes
 from readlet.text.rows import Rows, Stored
 from readlet.text.tensors import FormTables, WordBatch, word_batches
@@ -50,7 +41,6 @@ from readlet.text.word_features import (
 from readlet.types import Example
 
 _VECTORS = "embedding.frozen"  # the word vectors from files
-_WORDS = "vocabulary.json"
 
 
 @dataclass
@@ -81,13 +71,14 @@ class QacnnScorer(TorchScorer):
         return over
 
     def save(self, folder: Path) -> list[str]:
-        dtype = torch.float16 if self.stored == "float16" else torch.float32
-        weights = in_precision(dtype, detached(dict(self.module.state_dict())))
+        weights = on_disk(dict(self.module.state_dict()), self.stored)
         first = self.encoder.vocabulary.trainable_rows
         weights[_VECTORS] = weights[_VECTORS][first:]  # (words, width): the rows before are zero
         save_tensors(folder / WEIGHTS, weights)
-        write_json(folder / _WORDS, self.encoder.vocabulary.to_json())
-        return [WEIGHTS, _WORDS]
+        return [WEIGHTS, *self.inputs().save(folder)]
+
+    def inputs(self) -> WordInputs:
+        return WordInputs(self.encoder, self.settings)
 
     def facts(self) -> list[str]:
         known = self.encoder.vocabulary
@@ -97,9 +88,7 @@ class QacnnScorer(TorchScorer):
         ]
         if known.languages:
             listed.append(f"- languages: {', '.join(known.languages)}")
-        if self.stored == "float16":
-            listed.append("- weights stored in half precision")
-        return listed
+        return listed + STORED_FACTS[self.stored]
 
     @property
     def words(self) -> int:
@@ -127,9 +116,6 @@ class QacnnScorer(TorchScorer):
 
 class QacnnFamily(SpanFamily):
     """Builds, trains and loads QACNNnet."""
-
-    def can_abstain(self, recipe: Recipe) -> bool:
-        return _typed(recipe).model.null_answer
 
     def encoder_settings(self, recipe: Recipe) -> dict[str, Any]:
         return _typed(recipe).words.model_dump(mode="json")
@@ -169,19 +155,13 @@ class QacnnFamily(SpanFamily):
         return QacnnScorer(_network(settings, frozen, encoder.vocabulary), encoder, settings)
 
     def load(self, folder: Path, config: dict[str, Any]) -> QacnnScorer:
-        with damage_of(folder / "config.json"):
-            settings = QacnnConfig.read(config)
-        with damage_of(folder / _WORDS):
-            known = Vocabulary.from_json(read_json(folder / _WORDS))
+        inputs = load_words(folder, config)
         with damage_of(folder / WEIGHTS):
-            weights = load_tensors(folder / WEIGHTS)
-            require_finite(weights)
-            return scorer_of(settings, known, weights)
+            weights = read_weights(folder / WEIGHTS)
+            return scorer_of(inputs.settings, inputs.encoder.vocabulary, weights)
 
     def compile_ahead(self, recipe: Recipe, device: torch.device, start: Scorer | None) -> bool:
         """Compile the blocks on random inputs; the blocks that are trained reuse the programs."""
-        from readlet.engine.optimiser import MixedPrecision
-
         settings = _typed(recipe).config(null_answer=False)
         model = QACNN(settings, torch.zeros(1, 1), 1, 1).to(device)
         model.compile_blocks()
@@ -203,12 +183,6 @@ class QacnnFamily(SpanFamily):
         assert isinstance(scorer.module, QACNN)
         scorer.module.compile_blocks()
 
-    def check(self, recipe: Recipe, rows: Rows, *, can_abstain: bool) -> None:
-        """NormSoftmax in the loss bounds the confidence in windows of few words."""
-        typed = _typed(recipe)
-        if norm_gamma(typed.loss, typed.model.width) == math.inf:
-            warn_of_short_windows(rows, can_abstain=can_abstain)
-
 
 def scorer_of(
     settings: QacnnConfig, vocabulary: Vocabulary, weights: dict[str, Tensor]
@@ -222,7 +196,7 @@ def scorer_of(
     rows = vocabulary.trainable_rows
     absent = rows + len(vocabulary.frozen) - len(frozen)
     if len(weights["embedding.trainable.weight"]) != rows or absent not in (0, rows):
-        raise ValueError(f"{len(frozen)} words do not match {_WORDS}")
+        raise ValueError(f"{len(frozen)} words do not match the vocabulary")
     frozen = pad(frozen, (0, 0, absent, 0))  # (rows + words, width)
     _reject_larger_network(settings.model, vocabulary, weights)
     model = _network(settings, frozen, vocabulary)

@@ -1,9 +1,10 @@
-"""Attention with NormSoftmax (2022) that never materialises the matrix of scores.
+"""NormSoftmax (2022) in attention, without the matrix of scores, and in the loss of classes.
 
-NormSoftmax divides the scores q.k of a query by their standard deviation over the keys. That needs
-no scores: with the keys' covariance C = 1/n sum_j (k_j - mean)(k_j - mean)', it is sqrt(q' C q). So
-the query is rescaled, and torch's fused attention does the rest with a scale of 1: exact, and in
-O(n d^2). C is computed from centred keys, since E[kk'] - mean mean' would lose half of the digits.
+In attention, it divides the scores q.k of a query by their standard deviation over the keys. That
+needs no scores: with the keys' covariance C = 1/n sum_j (k_j - mean)(k_j - mean)', it is
+sqrt(q' C q). So the query is rescaled, and torch's fused attention does the rest with a scale of 1:
+exact, and in O(n d^2). C is computed from centred keys, since E[kk'] - mean mean' would lose half
+of the digits.
 
 q' C q cancels where q is nearly orthogonal to the directions in which the keys vary. That is rare
 with many keys, but common with two or three. So for at most d kept keys the deviation is the norm
@@ -11,11 +12,18 @@ of their centred scores: a product of the same size, with the usual rounding err
 Two keys are a special case. Divided by their deviation, their scores are +1 and -1 about the mean,
 for any query. The component of q orthogonal to the keys' difference has no influence, but it and
 its rounding error would be multiplied by 1 / sigma: the rescaled query leaves it out.
+
+In a loss, a few scores with a standard deviation of 1 cannot be far apart, so without a cap the
+confidence is bounded: with n classes, p <= 1 / (1 + (n - 1) exp(-n / sqrt(n - 1))). That is 0.88
+for two classes, 0.76 for ten and above 0.99 from about 80 on. A gamma below the deviation of the
+scores raises the bound; a larger one changes nothing. The same is true for the words of a context.
+Two scores divided by their deviation always differ by 2, whatever the logits are: the loss then has
+no gradient. So with two classes a row learns only if its deviation is above gamma. The first
+logits of a classifier are close together; gamma must be far below their deviation, say 0.01.
 """
 
 import math
 import warnings
-from contextlib import suppress
 from functools import cache
 from typing import Any
 
@@ -25,13 +33,11 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from readlet.errors import ReadletError
-from readlet.nn.normsoftmax import check_gamma
-from readlet.nn.softmax import HALF_LIMIT, norm_softmax, one_over_sigma
+from readlet.nn.softmax import check_gamma, norm_log_softmax, norm_softmax, one_over_sigma
 
-gpu: Any = None
-if torch.cuda.is_available():  # Triton and torch's compiler take three seconds to import
-    with suppress(ImportError):  # Triton comes with torch for GPUs
-        from readlet.nn.normsoftmax import on_gpu as gpu
+IGNORED = -100  # torch's `ignore_index`
+_HALF_LIMIT = 6e4  # in float16 the rescaled query is clamped to this; the largest number is 65504
+_LOW = 0.99  # below this bound on the confidence the loss stays far from zero
 
 
 def norm_attention(
@@ -57,7 +63,7 @@ def norm_attention(
     query, key, value = _as_autocast(query, key, value)
     if keep is not None and keep.dim() == 4:
         if keep.shape[-2] > 1 or keep.shape[1] > 1:
-            _warn_once("a mask of pairs")
+            _warn_of_scores("a mask of pairs")
             return materialised_norm_attention(
                 query, key, value, keep, gamma=gamma, dropout=dropout
             )
@@ -68,37 +74,26 @@ def norm_attention(
     if torch.jit.is_tracing():  # type: ignore[attr-defined, no-untyped-call]
         return materialised_norm_attention(query, key, value, keep, gamma=gamma)
     _check(key, keep)
-    scaled, key = rescaled_query(query, key, keep, gamma)  # (B, H, Lq, E), (B, H, Lk, E)
+    scaled = rescaled_query(query, key, keep, gamma)  # (B, H, Lq, E)
     if keep is None:
         return F.scaled_dot_product_attention(
             scaled, key, value, dropout_p=dropout, scale=1.0
         )  # (B, H, Lq, E)
-    nothing = ~keep.any(dim=1).view(-1, 1, 1, 1)  # (B, 1, 1, 1)
-    value = _ValueUnlessNothing.apply(value, nothing)  # type: ignore[no-untyped-call]
     attended = F.scaled_dot_product_attention(
         scaled, key, value, attn_mask=keep[:, None, None, :], dropout_p=dropout, scale=1.0
     )  # (B, H, Lq, E)
     # Where nothing is kept, torch gives zeros, but with cuDNN a mean of the values.
-    if torch.compiler.is_compiling():
-        return torch.where(nothing, 0.0, attended)  # (B, H, Lq, E)
-    # Fixed in place and hidden from autograd, which would keep a second copy. The scaled query is
-    # zero there, so only the gradient of the value could be wrong.
-    attended.data.masked_fill_(nothing, 0.0)
-    return attended
+    nothing = ~keep.any(dim=1).view(-1, 1, 1, 1)  # (B, 1, 1, 1)
+    return torch.where(nothing, 0.0, attended)  # (B, H, Lq, E)
 
 
-def rescaled_query(
-    query: Tensor, key: Tensor, keep: Tensor | None, gamma: float
-) -> tuple[Tensor, Tensor]:
-    """q / min(sigma, gamma), where sigma is the deviation of q.k over the kept keys; and the key.
+def rescaled_query(query: Tensor, key: Tensor, keep: Tensor | None, gamma: float) -> Tensor:
+    """q / min(sigma, gamma), where sigma is the deviation of q.k over the kept keys.
 
     0 if all kept keys have the same score: then the weights are equal, without a gradient.
     """
-    if gpu is not None and gpu.fits(query, key):
-        on_gpu: tuple[Tensor, Tensor] = gpu.rescaled_query(query, key, keep, gamma)
-        return on_gpu
     scaled: Tensor = _RescaledQuery.apply(query, key, keep, gamma)  # type: ignore[no-untyped-call]
-    return scaled, key
+    return scaled
 
 
 class _RescaledQuery(torch.autograd.Function):
@@ -135,21 +130,6 @@ class _RescaledQuery(torch.autograd.Function):
             centred, count = _centred(key, keep)  # (B, H, Lk, E), (B or 1, 1, 1, 1)
             of_key = (centred @ (of_covariance / count.sqrt())).to(key.dtype)  # (B, H, Lk, E)
         return of_query.to(scaled.dtype), of_key, None, None
-
-
-class _ValueUnlessNothing(torch.autograd.Function):
-    """The identity; the value gets no gradient from examples that keep no key."""
-
-    @staticmethod
-    def forward(ctx: Any, value: Tensor, nothing: Tensor) -> Tensor:
-        ctx.save_for_backward(nothing)
-        return value.view_as(value)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
-        (nothing,) = ctx.saved_tensors
-        return gradient.masked_fill(nothing, 0.0), None
 
 
 def _centred(key: Tensor, keep: Tensor | None) -> tuple[Tensor, Tensor]:
@@ -208,7 +188,7 @@ def _rescale(
     along = half / square.clamp(min=1e-37)  # (B, H, 1, E), its score is 1
     scaled = (precise * factor).addcmul_(sign, along)  # (B, H, Lq, E)
     if query.dtype == torch.float16:
-        scaled = scaled.clamp(-HALF_LIMIT, HALF_LIMIT)  # (B, H, Lq, E)
+        scaled = scaled.clamp(-_HALF_LIMIT, _HALF_LIMIT)  # (B, H, Lq, E)
     return scaled.to(query.dtype), factor, is_free
 
 
@@ -240,7 +220,7 @@ def materialised_norm_attention(
     with torch.autocast(query.device.type, enabled=False):
         scores = query.to(precise) @ key.to(precise).transpose(-1, -2)  # (B, H, Lq, Lk)
     if bias is not None:
-        _warn_once("a bias added to the scores")
+        _warn_of_scores("a bias added to the scores")
         scores = scores + bias  # (B, H, Lq, Lk)
     if keep is None:
         keep = torch.ones(1, dtype=torch.bool, device=query.device)  # (1,)
@@ -261,15 +241,52 @@ def _check(key: Tensor, keep: Tensor | None) -> None:
         raise ReadletError(f"mask: {tuple(keep.shape)} instead of {wanted}; one for each key")
 
 
-def _warn_once(what: str) -> None:
+def norm_cross_entropy(logits: Tensor, labels: Tensor, gamma: float = math.inf) -> Tensor:
+    """Mean of -log p over the rows: logits (B, C), labels (B,) -> (). Label -100 is ignored."""
+    if logits.dim() != 2 or labels.shape != logits.shape[:1]:
+        shapes = f"logits {tuple(logits.shape)}, labels {tuple(labels.shape)}"
+        raise ReadletError(f"{shapes}; give (rows, classes) and (rows,)")
+    if gamma == math.inf:
+        if logits.shape[1] == 2:
+            fault = "NormSoftmax over 2 classes without a cap: the loss has no gradient"
+            raise ReadletError(
+                f"{fault}; set gamma far below the deviation of the scores, say 0.01"
+            )
+        warn_of_bound(logits.shape[1], "gamma")
+    keep = torch.ones(1, dtype=torch.bool, device=logits.device)  # (1,)
+    log_p = norm_log_softmax(logits, keep, gamma=gamma)  # (B, C)
+    return F.nll_loss(log_p, labels, ignore_index=IGNORED)  # ()
+
+
+def highest_confidence(classes: int) -> float:
+    """The largest probability that NormSoftmax without a cap can give: all other scores equal."""
+    if classes == 1:
+        return 1.0
+    return 1 / (1 + (classes - 1) * math.exp(-classes / math.sqrt(classes - 1)))
+
+
+def warn_of_bound(classes: int, name: str) -> None:
+    """Warn if the confidence over so many classes is low; `name` is that of the missing cap."""
+    bound = highest_confidence(classes)
+    if bound < _LOW:
+        _warn_once(
+            f"NormSoftmax over {classes} classes without a cap has a confidence of at most "
+            f"{bound:.2f}; set {name} below the deviation of the scores, for example to 1"
+        )
+
+
+def _warn_of_scores(what: str) -> None:
+    _warn_once(
+        f"NormSoftmax with {what} needs the whole matrix of scores: exact, but slower, and it "
+        "takes more memory"
+    )
+
+
+def _warn_once(message: str) -> None:
     if not torch.compiler.is_compiling():  # a warning would cause a graph break
-        _warn(what)
+        _warn(message)
 
 
 @cache
-def _warn(what: str) -> None:
-    warnings.warn(
-        f"NormSoftmax with {what} needs the whole matrix of scores: exact, but slower, and it "
-        "takes more memory",
-        stacklevel=4,
-    )
+def _warn(message: str) -> None:
+    warnings.warn(message, stacklevel=5)

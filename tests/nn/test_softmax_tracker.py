@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from readlet.nn.normsoftmax.tracker import tracked_softmax
 from readlet.nn.qanet import SelfAttention
+from readlet.nn.softmax_tracker import tracked_softmax
 
 X = torch.randn(2, 5, 12, generator=torch.Generator().manual_seed(3))
 KEEP = torch.tensor([[1, 1, 1, 0, 0], [1, 1, 1, 1, 1]]).bool()

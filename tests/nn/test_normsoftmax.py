@@ -1,23 +1,32 @@
-"""NormSoftmax attention through the keys' covariance, against the form with all scores."""
+"""NormSoftmax attention against the form with all scores; the cross entropy with NormSoftmax."""
 
 import math
 import warnings
 
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from readlet.errors import ReadletError
-from readlet.nn.normsoftmax.attention import (
+from readlet.nn.normsoftmax import (
     _warn,
+    highest_confidence,
     materialised_norm_attention,
     norm_attention,
+    norm_cross_entropy,
     rescaled_query,
 )
 from readlet.nn.qanet import SelfAttention
+from readlet.nn.softmax import norm_softmax
 
 B, H, LQ, LK, E = 3, 2, 7, 11, 8
 Tensors = tuple[Tensor, Tensor, Tensor]
+
+
+@pytest.fixture(autouse=True)
+def _clear_cache() -> None:
+    _warn.cache_clear()
 
 
 def tensors(dtype: torch.dtype, offset: float = 2.0) -> Tensors:
@@ -102,7 +111,9 @@ def test_a_row_without_keys_gives_zeros_where_torch_does_not(
     keep[2] = False
     expected = with_gradients(materialised_norm_attention, inputs, keep)
     monkeypatch.setattr(torch.nn.functional, "scaled_dot_product_attention", as_cudnn)
-    attention = torch.compile(norm_attention, backend="aot_eager") if compiled else norm_attention
+    attention = norm_attention
+    if compiled:
+        attention = torch.compile(norm_attention, backend="aot_eager", fullgraph=True)
     for one, other in zip(with_gradients(attention, inputs, keep), expected, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-12, atol=1e-12)
         assert not one[2].any()
@@ -226,7 +237,6 @@ def test_masked_keys_never_matter() -> None:
 def test_masks_of_pairs_need_all_scores_and_warn_once() -> None:
     query, key, value = tensors(torch.float64)
     pairs = torch.rand(B, 1, LQ, LK) > 0.3
-    _warn.cache_clear()
     with pytest.warns(UserWarning, match="mask of pairs"):
         got = norm_attention(query, key, value, pairs)
     with warnings.catch_warnings(action="error"):
@@ -243,7 +253,6 @@ def test_masks_of_pairs_need_all_scores_and_warn_once() -> None:
 def test_a_bias_is_part_of_the_scores() -> None:
     query, key, value = tensors(torch.float64)
     bias = torch.randn(1, H, LQ, LK, dtype=torch.float64)
-    _warn.cache_clear()
     with pytest.warns(UserWarning, match="bias"):
         got = materialised_norm_attention(query, key, value, bias=bias)
     scores = query @ key.transpose(-1, -2) + bias
@@ -254,8 +263,7 @@ def test_a_bias_is_part_of_the_scores() -> None:
 def test_the_rescaled_query_gives_scores_of_deviation_one() -> None:
     query, key, _ = tensors(torch.float64)
     keep = some_keys()
-    scaled, key = rescaled_query(query, key, keep, math.inf)
-    scores = scaled @ key.transpose(-1, -2)
+    scores = rescaled_query(query, key, keep, math.inf) @ key.transpose(-1, -2)
     for b in (0, 2):
         assert torch.allclose(
             scores[b, :, :, keep[b]].std(dim=-1, correction=0),
@@ -287,3 +295,68 @@ def test_self_attention_uses_it_on_request() -> None:
     assert not torch.allclose(plain(x, keep), norm(x, keep), atol=1e-3)
     assert torch.allclose(norm(x, keep)[0, :4], norm(x[:1, :4], keep[:1, :4])[0], atol=1e-6)
     assert (norm(x, keep)[0, 4] == 0).all()
+
+
+@pytest.mark.parametrize("gamma", [math.inf, 3.0, 0.5])
+def test_it_is_the_cross_entropy_of_normalised_logits(gamma: float) -> None:
+    logits = (4 * torch.randn(6, 300, dtype=torch.float64)).requires_grad_()
+    labels = torch.randint(0, 300, (6,))
+    sigma = logits.std(dim=1, correction=0, keepdim=True).clamp(max=gamma)
+    wanted = F.cross_entropy(logits / sigma, labels)
+    got = norm_cross_entropy(logits, labels, gamma)
+    assert torch.allclose(got, wanted)
+    gradients = [torch.autograd.grad(loss, logits)[0] for loss in (got, wanted)]
+    assert torch.allclose(*gradients)
+
+
+@pytest.mark.parametrize("classes", [2, 3, 10, 384])
+def test_confidence_never_exceeds_the_bound(classes: int) -> None:
+    keep = torch.ones(1, dtype=torch.bool)
+    logits = torch.zeros(classes, dtype=torch.float64)
+    logits[0] = 100
+    bound = highest_confidence(classes)
+    assert float(norm_softmax(logits, keep)[0]) == pytest.approx(bound)
+    many = norm_softmax(30 * torch.randn(2000, classes, dtype=torch.float64) ** 3, keep)
+    assert float(many.max()) <= bound + 1e-12
+
+
+def test_labels_of_minus_100_are_ignored() -> None:
+    logits = torch.randn(5, 300, dtype=torch.float64).requires_grad_()
+    labels = torch.tensor([7, -100, 299, -100, 0])
+    kept = labels >= 0
+    got = norm_cross_entropy(logits, labels)
+    assert torch.allclose(got, norm_cross_entropy(logits[kept], labels[kept]))
+    (gradient,) = torch.autograd.grad(got, logits)
+    assert (gradient[~kept] == 0).all()
+
+
+def test_few_classes_warn_once() -> None:
+    logits, labels = torch.randn(4, 3), torch.tensor([0, 1, 1, 0])
+    with pytest.warns(UserWarning, match="over 3 classes"):
+        norm_cross_entropy(logits, labels)
+    with warnings.catch_warnings(action="error"):
+        losses = [
+            norm_cross_entropy(logits, labels),
+            norm_cross_entropy(torch.randn(4, 3), labels, gamma=1.0),
+            norm_cross_entropy(torch.randn(4, 384), labels),
+        ]
+    assert all(loss > 0 for loss in losses)
+
+
+def test_two_classes_learn_only_above_the_cap() -> None:
+    """Their normalised scores are 1 and -1: the loss is that of a constant."""
+    logits = torch.tensor([[0.3, 0.1], [0.1, 0.7]], dtype=torch.float64, requires_grad=True)
+    labels = torch.tensor([1, 1])
+    losses = {gamma: norm_cross_entropy(logits, labels, gamma) for gamma in (1.0, 0.2, 0.01)}
+    constant = [math.log1p(math.exp(2)), math.log1p(math.exp(-2))]  # wrong, right
+    assert float(losses[1.0]) == pytest.approx(sum(constant) / 2)
+    size = {
+        gamma: torch.autograd.grad(loss, logits)[0].abs().sum(dim=1).tolist()
+        for gamma, loss in losses.items()
+    }
+    assert size[1.0] == pytest.approx([0.0, 0.0], abs=1e-12)
+    assert size[0.2][0] == pytest.approx(0.0, abs=1e-12)  # a deviation of 0.1
+    assert size[0.2][1] > 0.01  # a deviation of 0.3
+    assert size[0.01][0] > 0.01
+    with pytest.raises(ReadletError, match="over 2 classes"):
+        norm_cross_entropy(logits, labels)
