@@ -102,7 +102,8 @@ class _Bounded(EmailPolicy):
     """Parsing takes quadratic time for some headers; only the beginning of long ones is read."""
 
     def header_fetch_parse(self, name: str, value: str) -> str:
-        return super().header_fetch_parse(name, value[:_OF_HEADER])
+        parsed: str = super().header_fetch_parse(name, value[:_OF_HEADER])
+        return parsed
 
 
 def eml_parts(data: bytes) -> Iterator[Part]:
