@@ -398,7 +398,7 @@ _MULTIPART = "Content-Type: multipart/mixed; boundary=a\n\n"
     ids=["subject", "recipients", "parameters", "parts", "nested parts"],
 )
 def test_hostile_emails_take_little_time(mail: str, most: str) -> None:
-    """Half a megabyte took seconds."""
+    """Half a megabyte took five to fifty seconds."""
     data = mail.format(most * (600_000 // len(most))).encode()
 
     def read() -> None:
@@ -407,7 +407,7 @@ def test_hostile_emails_take_little_time(mail: str, most: str) -> None:
         except ReadletError:
             assert b"multipart" in data
 
-    assert processor_time(read) < 0.5
+    assert processor_time(read) < 1.5
 
 
 def test_a_text_is_a_passage_by_its_words() -> None:

@@ -27,7 +27,7 @@ _MOST_UNPACKED, _MOST_MEMBERS = 200_000_000, 10_000  # bytes, files
 _MOST_ROWS, _MOST_LINES = 200_000, 1_048_576  # with text, and with empty ones
 _MOST_OF_SHEET = 20_000_000  # cells, most of them empty
 _MOST_CELLS = 500  # of a row
-_OF_HEADER = 5_000  # characters of a header of an e-mail
+_OF_HEADER = 10_000  # characters of a header of an e-mail
 _MOST_BOUNDARIES = 10_000  # lines of an e-mail that may begin a part
 _DAMAGED = "the file is damaged, or its type differs from its name; save it again"
 _TOO_LARGE = "the unpacked file is too large; split it, or save it as plain text"
@@ -99,10 +99,13 @@ def csv_parts(data: bytes) -> Iterator[Part]:
 
 
 class _Bounded(EmailPolicy):
-    """Parsing takes quadratic time for some headers; only the beginning of long ones is read."""
+    """Parsing takes quadratic time for some headers: of long ones the beginning is read, and `…`
+    stands for the rest."""
 
     def header_fetch_parse(self, name: str, value: str) -> str:
-        parsed: str = super().header_fetch_parse(name, value[:_OF_HEADER])
+        if len(value) > _OF_HEADER:
+            value = value[:_OF_HEADER] + "…"
+        parsed: str = super().header_fetch_parse(name, value)
         return parsed
 
 
