@@ -41,14 +41,9 @@ def usable_cores() -> int:
     return max(1, min(cores, -(-quota[0] // quota[1]))) if len(quota) == 2 and quota[1] else cores
 
 
-def local_rank() -> tuple[int, int]:
-    """Local rank and local world size, as set by `accelerate launch`."""
-    return int(os.environ.get("LOCAL_RANK", "0")), int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
-
-
 def own_cores() -> int:
-    """The cores for this process, shared equally with the others launched with it."""
-    return max(1, usable_cores() // local_rank()[1])
+    """The cores for this process, shared equally with those that `accelerate launch` started."""
+    return max(1, usable_cores() // int(os.environ.get("LOCAL_WORLD_SIZE", "1")))
 
 
 def _words(limit: str) -> Iterator[str]:

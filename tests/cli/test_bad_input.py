@@ -1,6 +1,8 @@
 """Invalid input: exit code 2, one line with file, place and remedy, and no output."""
 
 import gzip
+import json
+import os
 import resource
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -108,6 +110,49 @@ def test_answer_that_is_not_in_the_context(
     done = readlet("data", "check", path)
     assert (done.code, done.err) == (1, "")
     assert "'Ada' at 2, is at 0" in done.out
+
+
+def test_a_very_long_path_is_shortened(
+    readlet: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "good.jsonl").write_text(ROW)
+    good, long = tmp_path / "good.jsonl", "x/" * 2_500 + "x"
+    for words in (
+        ("ask", "Who?", long),
+        ("data", "check", long),
+        ("data", "show", long),
+        ("data", "check", good, "--fix", long),
+        ("predict", "baseline", long, "--out", tmp_path / "out.jsonl"),
+        ("predict", "baseline", good, "--out", long),
+        ("evaluate", "baseline", long),
+        ("evaluate", long, good),
+        ("serve", long),
+        ("export", long, "--out", tmp_path / "out"),
+        ("slim", "bundled", "--out", long),
+        ("train", long, "--out", tmp_path / "out"),
+        ("train", "tiny", "--out", long),
+        ("index", long),
+    ):
+        done = readlet(*words)
+        assert done.code == 2, words
+        assert len(done.err.splitlines()) == 1, words
+        assert len(done.err) < 1_000, words
+
+
+@pytest.mark.parametrize("text", ["a b c d e f g h ", "&amp;", "x", "x\n", "# a "])
+@pytest.mark.parametrize("kind", ["txt", "html", "md", "csv", "jsonl"])
+def test_any_text_takes_linear_time(readlet: Run, tmp_path: Path, kind: str, text: str) -> None:
+    """100 KB of words of one letter, or of one line, took a minute."""
+    path, content = tmp_path / f"given.{kind}", text * (100_000 // len(text))
+    words: tuple[Any, ...] = ("ask", "Who came?", path, "--reader", "baseline")
+    if kind == "jsonl":
+        content = json.dumps({"id": "1", "question": "Who?", "context": content, "answers": []})
+        words = ("data", "show", path)
+    path.write_text(content)
+    before = os.times()
+    assert readlet(*words).code in (0, 2)  # an empty table has no text
+    spent = [after - began for after, began in zip(os.times(), before, strict=True)]
+    assert sum(spent[:4]) < 3  # with subprocesses
 
 
 def test_traceback_only_with_debug(readlet_process: Run, tmp_path: Path) -> None:

@@ -114,6 +114,25 @@ def test_predictions_are_the_same_and_a_damaged_file_stops_none(
     assert contents(tmp_path / "a") == contents(tmp_path / "b")
 
 
+def test_workers_run_nothing_where_they_were_started(
+    tmp_path: Path, question_files: Path, cluster: Any
+) -> None:
+    """Modules in a folder of downloads, on a real cluster."""
+    downloads = tmp_path / "downloads"
+    downloads.mkdir()
+    for name in ("pypdf", "logging", "readlet", "json", "numpy"):
+        (downloads / f"{name}.py").write_text("open(__file__ + '.ran', 'w').close()\n")
+    (tmp_path / "script.py").write_text("from readlet.__main__ import main\nmain()\n")
+    command = [sys.executable, tmp_path / "script.py", "predict", "baseline"]
+    command += [question_files / "0.jsonl", question_files / "1.jsonl", "--out", tmp_path / "out"]
+    done = subprocess.run(
+        [*command, "--ray", cluster.address], cwd=downloads, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert len(contents(tmp_path / "out")) == 2
+    assert not list(downloads.glob("*.ran"))
+
+
 def test_a_model_that_is_not_there_is_one_error(jobs: Jobs, cluster: Any) -> None:
     def make() -> Any:
         raise ReadletError("no model there; give another")

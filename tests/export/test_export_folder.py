@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from readlet.errors import InputError
+from readlet.export import export_folder as export_module
 from readlet.export.export_folder import export_folder
 from readlet.inference.calibration import Calibration
 from readlet.inference.classifier import Classifier
@@ -280,3 +282,24 @@ with TestClient(make_app(models, Limits(), counters, key="", hosts=None)) as cli
 models.close()
 print([name in sys.modules for name in ("fastapi", "onnxruntime", "torch", "transformers")])
 """
+
+
+def test_the_second_of_two_exports_to_a_folder_is_told(
+    small: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One is written, whole; the other one is an error, at once."""
+    folder, out = str(small[0]), tmp_path / "out"
+    load = export_module._load
+
+    def load_late(name: str) -> Any:
+        monkeypatch.setattr(export_module, "_load", load)
+        with pytest.raises(InputError) as caught:
+            export_folder(folder, out)
+        assert caught.value.source == out
+        return load(name)
+
+    monkeypatch.setattr(export_module, "_load", load_late)
+    export_folder(folder, out)
+    assert_same_answers(small[0], out)
+    with pytest.raises(InputError):  # it is not replaced afterwards
+        export_folder(folder, out)

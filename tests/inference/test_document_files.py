@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from readlet.errors import ReadletError
-from readlet.inference import document_files
+from readlet.inference import document_files, office_files
 from readlet.inference.document_files import document_text, read_bytes, read_documents
 from readlet.inference.document_index import DocumentIndex
 from readlet.inference.document_text import DocumentText, Part, dumped, markdown_parts
@@ -276,7 +276,7 @@ def processor_time(work: Callable[[], object]) -> float:
 def test_headings_and_lines_take_linear_time() -> None:
     """Twenty thousand characters took seconds; headings keep their names."""
     heading = f"# {'#' * 20_000} a"
-    assert processor_time(lambda: markdown_parts(heading)) < 0.5
+    assert processor_time(lambda: list(markdown_parts(heading))) < 0.5
     page = "word-\n" * 20_000
     assert processor_time(lambda: joined_lines([page])) < 1
     labels = [label for label, _ in markdown_parts("\n# Oil ##\n####### no\n## C # \t\nx\n#\t##\n")]
@@ -354,6 +354,60 @@ def test_a_stray_cell_and_a_long_row() -> None:
     book.save(file)
     with pytest.raises(ReadletError, match="more than 500 cells"):
         office_parts("xlsx", file.getvalue())
+
+
+def test_a_sheet_is_read_whole_whatever_size_it_names() -> None:
+    book = pytest.importorskip("openpyxl").Workbook()
+    for row in (["Item", "EUR"], ["Oil", 12], ["Wick", 3]):
+        book.active.append(row)
+    sound, changed = io.BytesIO(), io.BytesIO()
+    book.save(sound)
+    with zipfile.ZipFile(sound) as old, zipfile.ZipFile(changed, "w") as new:
+        for name in old.namelist():
+            new.writestr(name, old.read(name).replace(b'ref="A1:B3"', b'ref="A1"'))
+    assert [part.text for part in office_parts("xlsx", changed.getvalue())] == [
+        "Item | EUR",
+        "Item: Oil; EUR: 12",
+        "Item: Wick; EUR: 3",
+    ]
+
+
+def test_far_cells_of_a_sheet_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    book = pytest.importorskip("openpyxl").Workbook()
+    for number in range(1, 9):
+        book.active.cell(number, 16_384, "far")
+    file = io.BytesIO()
+    book.save(file)
+    monkeypatch.setattr(office_files, "_MOST_OF_SHEET", 100_000)
+    with pytest.raises(ReadletError, match="too large"):
+        office_parts("xlsx", file.getvalue())
+
+
+_MULTIPART = "Content-Type: multipart/mixed; boundary=a\n\n"
+
+
+@pytest.mark.parametrize(
+    ("mail", "most"),
+    [
+        ("Subject: {}\n\nOil is dear.", "x "),
+        ("Subject: x\nTo: {}\n\nOil is dear.", "a@b.org, "),
+        ("Subject: x\nContent-Disposition: x;{}\n\nOil is dear.", "a*0*=b;"),
+        (f"Subject: x\n{_MULTIPART}{{}}", "--a\n\n"),
+        (f"Subject: x\n{_MULTIPART}{{}}", f"--a\n{_MULTIPART}"),
+    ],
+    ids=["subject", "recipients", "parameters", "parts", "nested parts"],
+)
+def test_hostile_emails_take_little_time(mail: str, most: str) -> None:
+    """Half a megabyte took five to fifty seconds."""
+    data = mail.format(most * (600_000 // len(most))).encode()
+
+    def read() -> None:
+        try:
+            assert office_parts("eml", data)[-1].text == "Oil is dear."
+        except ReadletError:
+            assert b"multipart" in data
+
+    assert processor_time(read) < 1.5
 
 
 def test_a_text_is_a_passage_by_its_words() -> None:

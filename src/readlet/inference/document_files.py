@@ -130,7 +130,7 @@ def _decoded(
         raise
 
 
-def _of_parts(parts: Sequence[Part], kind: DocumentKind) -> DocumentText:
+def _of_parts(parts: Iterable[Part], kind: DocumentKind) -> DocumentText:
     between = {"markdown": "", "html": "\n", **dict.fromkeys(_ROWS, "\n")}
     return DocumentText.of(parts, between.get(kind, "\n\n"))
 

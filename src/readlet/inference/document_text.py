@@ -6,7 +6,7 @@ Files are read part by part, most of them in a subprocess, which sends the parts
 import json
 import re
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -91,17 +91,13 @@ def loaded(text: str) -> list[Part]:
 _MARKDOWN_HEADING = re.compile(r"(?m)^#{1,6}[ \t]+(.*)")
 
 
-def markdown_parts(text: str) -> list[Part]:
+def markdown_parts(text: str) -> Iterator[Part]:
     """What stands under each heading; together the text as it is."""
-    found = list(_MARKDOWN_HEADING.finditer(text))
-    starts = [heading.start() for heading in found]
-    if not found:
-        return [Part("", text)]
-    parts = [Part("", text[: starts[0]])]
-    for heading, end in zip(found, [*starts[1:], len(text)], strict=True):
-        label = heading_label(heading[1].rstrip(" \t#"))
-        parts.append(Part(label, text[heading.start() : end]))
-    return parts
+    label, start = "", 0
+    for heading in _MARKDOWN_HEADING.finditer(text):
+        yield Part(label, text[start : heading.start()])
+        label, start = heading_label(heading[1].rstrip(" \t#")), heading.start()
+    yield Part(label, text[start:])
 
 
 def heading_label(heading: str) -> str:

@@ -7,12 +7,14 @@ script) ends with the page, as in browsers.
 """
 
 import codecs
+import gc
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 from html import unescape
 
 from readlet.inference.document_text import Part, dumped, heading_label, row_label
-from readlet.inference.table_rows import TableRows
+from readlet.inference.table_rows import OF_TABLES, TableRows
 from readlet.processes import write_text
 
 _UNSEEN = frozenset({"template", "noscript", "title", "iframe"})  # besides scripts and styles
@@ -25,6 +27,7 @@ _BLOCKS = frozenset(
 )
 _KEEP_LINES = frozenset({"pre", "textarea"})
 _HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
+_MEANING = _UNSEEN | _BLOCKS | _KEEP_LINES | OF_TABLES | {"body"}  # other tags change nothing
 _MARK = "\0"  # before a heading, while a page is read; no page shows it
 _ROW_MARK = _MARK * 2  # around the number of a row
 
@@ -58,25 +61,27 @@ def html_text(page: str) -> str:
     return "\n".join(part.text for part in html_parts(page))
 
 
-def html_parts(page: str) -> list[Part]:
-    """The same, in parts under their headings."""
-    found: list[Part] = []
+def html_parts(page: str) -> Iterator[Part]:
+    """The same, in parts under their headings; those without text are left out."""
     label, lines = "", list[str]()
     for line in _lines(page.replace(_MARK, " ")):
         if line.startswith(_ROW_MARK):
             number, _, row = line.removeprefix(_ROW_MARK).partition(_ROW_MARK)
-            found += [Part(label, "\n".join(lines)), Part(row_label(label, int(number)), row)]
+            if lines:
+                yield Part(label, "\n".join(lines))
+            yield Part(row_label(label, int(number)), row)
             lines = []
             continue
         if line.startswith(_MARK):
             line = " ".join(line.replace(_MARK, " ").split())
             if not line:
                 continue
-            found.append(Part(label, "\n".join(lines)))
+            if lines:
+                yield Part(label, "\n".join(lines))
             label, lines = heading_label(line), []
         lines.append(line)
-    found.append(Part(label, "\n".join(lines)))
-    return [part for part in found if part.text]
+    if lines:
+        yield Part(label, "\n".join(lines))
 
 
 def _lines(page: str) -> list[str]:
@@ -92,9 +97,10 @@ def _lines(page: str) -> list[str]:
         if start > at and not unseen:
             parts.append(_shown(page[at:start], kept))
         at = end
-        if not markup[2]:
+        tag = (markup[2] or "").lower()
+        is_end = tag[:1] == "/"
+        if (tag[1:] if is_end else tag) not in _MEANING:
             continue
-        tag = markup[2].lower()
         if tag == "body":  # a page may leave the end of its title out
             unseen = ""
         if unseen:
@@ -106,18 +112,20 @@ def _lines(page: str) -> list[str]:
                 unseen = ""
                 _break(parts, tag[1:])
             continue
-        if tag[0] == "/":
+        if is_end:
             tag = tag[1:]
             kept = "" if tag == kept else kept
-            tables.end(tag)
+            if tag in OF_TABLES:
+                tables.end(tag)
         elif page[end - 2] != "/":
             if tag in _UNSEEN:
                 unseen, depth = tag, 0
             elif tag in _KEEP_LINES:
                 kept = kept or tag
-            tables.begin(tag, markup[0])
+            if tag in OF_TABLES:
+                tables.begin(tag, markup[0])
         _break(parts, tag)
-        if tag in _HEADINGS and markup[2][0] != "/":
+        if tag in _HEADINGS and not is_end:
             parts.append(_MARK)
     if not unseen:
         parts.append(_shown(page[at:], kept))
@@ -129,7 +137,7 @@ def _lines(page: str) -> list[str]:
 def _shown(text: str, kept: str) -> str:
     if "&" in text:
         text = _REFERENCE.sub(_referred, _LONG_NUMBER.sub("\ufffd", text))
-    return text if kept else text.replace("\n", " ")
+    return text if kept or "\n" not in text else text.replace("\n", " ")
 
 
 def _referred(reference: re.Match[str]) -> str:
@@ -198,4 +206,5 @@ def _label(meta: str) -> str:
 
 
 if __name__ == "__main__":
+    gc.disable()  # there are no cycles, and its passes over millions of parts take as long again
     write_text(lambda page: dumped(html_parts(page.decode("utf-8"))))

@@ -14,7 +14,7 @@ import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from email import message_from_bytes
 from email.message import EmailMessage
-from email.policy import default
+from email.policy import EmailPolicy
 from typing import Any
 
 from readlet.errors import ReadletError, extra_needed, is_out_of_memory
@@ -24,8 +24,11 @@ from readlet.inference.table_rows import row_line
 from readlet.processes import write_text
 
 _MOST_UNPACKED, _MOST_MEMBERS = 200_000_000, 10_000  # bytes, files
-_MOST_ROWS = 200_000
+_MOST_ROWS, _MOST_LINES = 200_000, 1_048_576  # with text, and with empty ones
+_MOST_OF_SHEET = 20_000_000  # cells, most of them empty
 _MOST_CELLS = 500  # of a row
+_OF_HEADER = 10_000  # characters of a header of an e-mail
+_MOST_BOUNDARIES = 10_000  # lines of an e-mail that may begin a part
 _DAMAGED = "the file is damaged, or its type differs from its name; save it again"
 _TOO_LARGE = "the unpacked file is too large; split it, or save it as plain text"
 
@@ -38,7 +41,9 @@ def docx_parts(data: bytes) -> Iterator[Part]:
         from docx.table import Table
 
     label, lines = "", list[str]()
-    for block in Document(io.BytesIO(data)).iter_inner_content():
+    document = Document(io.BytesIO(data))
+    styles = {style.style_id: style.name or "" for style in document.styles}
+    for block in document.iter_inner_content():
         if isinstance(block, Table):
             yield Part(label, "\n".join(lines))
             lines = []
@@ -47,7 +52,7 @@ def docx_parts(data: bytes) -> Iterator[Part]:
                 yield Part(row_label(label, number), line)
             continue
         text = block.text.strip()
-        style = (block.style and block.style.name) or ""
+        style = styles.get(block._p.style, "")  # `block.style` would search all of them
         if text and style.startswith(("Heading", "Title")):
             yield Part(label, "\n".join(lines))
             label, lines = heading_label(text), [text]
@@ -63,9 +68,20 @@ def xlsx_parts(data: bytes) -> Iterator[Part]:
         from openpyxl import load_workbook
     book = load_workbook(io.BytesIO(data), read_only=True, data_only=True)
     for sheet in book.worksheets:
-        rows = map(_cells, sheet.iter_rows(values_only=True))
+        sheet.reset_dimensions()  # a size that is too small would hide rows
+        rows = map(_cells, _bounded(sheet.iter_rows(values_only=True)))
         for number, line in _table_lines(rows):
             yield Part(row_label(sheet.title, number), line)
+
+
+def _bounded(rows: Iterable[Sequence[object]]) -> Iterator[Sequence[object]]:
+    """One cell far to the right makes a row of thousands."""
+    cells = 0
+    for row in rows:
+        cells += len(row)
+        if cells > _MOST_OF_SHEET:
+            raise ReadletError(_TOO_LARGE)
+        yield row
 
 
 def csv_parts(data: bytes) -> Iterator[Part]:
@@ -82,9 +98,22 @@ def csv_parts(data: bytes) -> Iterator[Part]:
         yield Part(row_label("", number), line)
 
 
+class _Bounded(EmailPolicy):
+    """Parsing takes quadratic time for some headers: of long ones the beginning is read, and `…`
+    stands for the rest."""
+
+    def header_fetch_parse(self, name: str, value: str) -> str:
+        if len(value) > _OF_HEADER:
+            value = value[:_OF_HEADER] + "…"
+        parsed: str = super().header_fetch_parse(name, value)
+        return parsed
+
+
 def eml_parts(data: bytes) -> Iterator[Part]:
     """An e-mail: its header, then its text; attachments are listed."""
-    message = message_from_bytes(data, policy=default)
+    if data.count(b"\n--") > _MOST_BOUNDARIES:
+        raise ReadletError("the e-mail has too many parts; save its text")
+    message = message_from_bytes(data, policy=_Bounded())
     assert isinstance(message, EmailMessage)
     names = ("From", "To", "Cc", "Date", "Subject")
     head = [f"{name}: {message[name]}" for name in names if message[name]]
@@ -112,7 +141,7 @@ def _table_lines(rows: Iterable[Iterable[str]]) -> Iterator[tuple[int, str]]:
         cells = [" ".join(cell.split()) for cell in row]
         filled = [cell for cell in cells if cell]
         count += bool(filled)
-        if count > _MOST_ROWS:
+        if count > _MOST_ROWS or number > _MOST_LINES:
             raise ReadletError(f"a table has more than {_MOST_ROWS:,} rows; split it")
         if not header:
             if len(filled) > 1:

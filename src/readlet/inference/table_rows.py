@@ -18,7 +18,7 @@ def row_line(cells: Iterable[str], names: Sequence[str] = ()) -> str:
     return "; ".join(f"{name}: {cell}" if name else cell for cell, name in named if cell)
 
 
-@dataclass
+@dataclass(slots=True)
 class _Cell:
     start: int  # of its text among the parts of the page
     is_name: bool
@@ -26,7 +26,7 @@ class _Cell:
     rows: int
 
 
-@dataclass
+@dataclass(slots=True)
 class _Table:
     names: dict[int, str] = field(default_factory=dict)  # of columns
     number: int = 0  # of the row, from 1
@@ -55,9 +55,12 @@ class TableRows:
                 self._open[-1].has_table = True
             self._open.append(_Table())
         elif self._open and tag in ("td", "th"):
-            spans = {name.lower(): int(number) for name, number in _SPAN.findall(markup)}
-            columns = min(max(spans.get("colspan", 1), 1), _MOST_COLUMNS)
-            cell = _Cell(len(self._parts), tag == "th", columns, max(spans.get("rowspan", 1), 1))
+            columns = rows = 1
+            if "=" in markup:
+                spans = {name.lower(): int(number) for name, number in _SPAN.findall(markup)}
+                columns = min(max(spans.get("colspan", 1), 1), _MOST_COLUMNS)
+                rows = max(spans.get("rowspan", 1), 1)
+            cell = _Cell(len(self._parts), tag == "th", columns, rows)
             self._open[-1].cells.append(cell)
         else:
             self.end(tag)
@@ -122,4 +125,5 @@ class TableRows:
 
 
 _ENDS_ROW = frozenset({"table", "tr", "thead", "tbody", "tfoot"})
+OF_TABLES = _ENDS_ROW | {"td", "th"}
 _SPAN = re.compile(r"(?i)\b(colspan|rowspan)\s*=\s*[\"']?([0-9]{1,4})(?![0-9])")
