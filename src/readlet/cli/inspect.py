@@ -43,7 +43,7 @@ def inspect(
     from readlet.inference.document_files import read_document
     from readlet.inference.inspection import inspect_answer, inspectable_reader
     from readlet.inference.inspection_plot import check_picture, save_picture
-    from readlet.inference.model_folder import BASELINE, reader_folder
+    from readlet.inference.trained_model import BASELINE, reader_folder
 
     if save is not None:
         inputs = [Path(passage), *([reader_folder(reader)] if reader != BASELINE else [])]

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from readlet.compat.answering import Options, pairs_of
 from readlet.errors import ReadletError, extra_needed, warn_caller
-from readlet.inference.model_folder import BASELINE, BUNDLED
-from readlet.inference.trained_model import AUTO, chosen_device
+from readlet.inference.trained_model import AUTO, BASELINE, BUNDLED, chosen_device
 from readlet.storage.stored_files import read_json
 
 if TYPE_CHECKING:

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from readlet.errors import ReadletError, bad_input, warn_caller
-from readlet.inference.model_folder import BUNDLED, reader_folder
-from readlet.inference.trained_model import AUTO, TrainedModel, read_model
+from readlet.inference.trained_model import AUTO, BUNDLED, TrainedModel, read_model, reader_folder
 from readlet.types import Classification, Sentence
 
 if TYPE_CHECKING:

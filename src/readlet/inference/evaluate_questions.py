@@ -19,10 +19,9 @@ from readlet.errors import ReadletError, bad_input
 from readlet.evaluation.evaluation import Evaluation, evaluate
 from readlet.evaluation.squad import Rules
 from readlet.inference.inputs import DEFAULTS, Answerer, AnswerOptions
-from readlet.inference.model_folder import BASELINE, reader_folder
 from readlet.inference.prediction_files import has_rows, read_field
 from readlet.inference.reader import load_reader
-from readlet.inference.trained_model import AUTO
+from readlet.inference.trained_model import AUTO, BASELINE, reader_folder
 from readlet.storage.files import atomic_text, text_chunks
 from readlet.storage.overwrite import check_file
 from readlet.types import Example, Prediction

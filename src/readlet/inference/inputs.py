@@ -254,11 +254,9 @@ class Answerer(Protocol):
         return prediction
 
 
-_MOST_CHARACTERS, _MOST_WORDS = 50_000, 10_000  # some seconds of reading
+_MOST_CHARACTERS = 50_000  # some seconds of reading
 
 
 def is_passage(text: str) -> bool:
     """Whether a reader reads it as a whole; a longer one is asked by its most relevant pieces."""
-    from readlet.text.words import word_spans
-
-    return len(text) <= _MOST_CHARACTERS and len(word_spans(text)) <= _MOST_WORDS
+    return len(text) <= _MOST_CHARACTERS

@@ -15,9 +15,8 @@ from readlet.inference.decoding import (
     WindowAnswers,
     masked,
 )
-from readlet.inference.model_folder import BASELINE
 from readlet.inference.reader import Reader, load_reader
-from readlet.inference.trained_model import AUTO, chosen_device, needs_torch
+from readlet.inference.trained_model import AUTO, BASELINE, chosen_device, needs_torch
 from readlet.models.family import Floats, LayeredScorer, LayerView, SpanScores
 from readlet.text.rows import LONG_QUESTION, Ints, Rows
 from readlet.types import Example, Prediction

@@ -16,7 +16,6 @@ from readlet.data.labelling import tool_of, write_tasks
 from readlet.errors import bad_input
 from readlet.inference.classifier import Classifier, Text
 from readlet.inference.inputs import DEFAULTS, N_BEST, Answerer, AnswerOptions
-from readlet.inference.model_folder import BASELINE, reader_folder
 from readlet.inference.overlap import chunks_overlapped
 from readlet.inference.prediction_files import (
     Record,
@@ -32,7 +31,7 @@ from readlet.inference.prediction_files import (
     write_records,
 )
 from readlet.inference.reader import CHUNK, Reader, load_reader
-from readlet.inference.trained_model import AUTO
+from readlet.inference.trained_model import AUTO, BASELINE, reader_folder
 from readlet.storage.overwrite import check_file
 from readlet.storage.partial_lines import partial_lines
 from readlet.types import Example, Prediction, Sentence

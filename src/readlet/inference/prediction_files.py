@@ -20,7 +20,7 @@ from readlet.console import say, track
 from readlet.data.datasets import StreamedIds
 from readlet.data.tables import require_pyarrow, write_parquet_rows
 from readlet.errors import bad_input
-from readlet.inference.model_folder import BASELINE, reader_files
+from readlet.inference.trained_model import BASELINE, reader_files
 from readlet.storage.files import MAX_PIECE, atomic_text, text_lines
 from readlet.storage.partial_lines import PartialLines
 from readlet.types import Classification, Prediction, Sentence

@@ -7,9 +7,8 @@ from pathlib import Path
 from readlet.errors import ReadletError, bad_input
 from readlet.inference.classifier import Classifier
 from readlet.inference.model_card import card_data
-from readlet.inference.model_folder import reader_files, reader_folder
 from readlet.inference.reader import Reader
-from readlet.inference.trained_model import stored_task
+from readlet.inference.trained_model import reader_files, reader_folder, stored_task
 
 _NAME = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*")
 _FRONT = re.compile(r"\A---\n.*?\n---\n+", re.DOTALL)

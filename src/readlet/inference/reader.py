@@ -17,13 +17,16 @@ from readlet.inference.inputs import (
     OptionKeywords,
     as_examples,
 )
-from readlet.inference.model_folder import (
+from readlet.inference.trained_model import (
+    AUTO,
     BASELINE,
     BUNDLED,
+    TrainedModel,
+    chosen_device,
+    read_model,
     reader_folder,
     warn_of_same_named_folder,
 )
-from readlet.inference.trained_model import AUTO, TrainedModel, chosen_device, read_model
 from readlet.text.languages import checked_codes
 from readlet.types import Example, Prediction
 

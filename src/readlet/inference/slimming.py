@@ -14,16 +14,17 @@ from readlet.errors import ReadletError, bad_input
 from readlet.evaluation.squad import rules_of, score_questions, summary
 from readlet.inference.classifier import Classifier
 from readlet.inference.evaluate_questions import predict
-from readlet.inference.model_folder import (
+from readlet.inference.reader import Reader, load_reader
+from readlet.inference.saving import OTHER_FILES, foreign_to_reader, reserved
+from readlet.inference.trained_model import (
+    AUTO,
     BASELINE,
-    OTHER_FILES,
-    foreign_to_reader,
+    TrainedModel,
+    chosen_device,
     reader_files,
     reader_folder,
-    reserved,
+    stored_task,
 )
-from readlet.inference.reader import Reader, load_reader
-from readlet.inference.trained_model import AUTO, TrainedModel, chosen_device, stored_task
 from readlet.models.config import StoredAs
 from readlet.models.family import Scorer
 from readlet.storage.files import text_chunks

@@ -1,6 +1,6 @@
-"""The device of a model: a GPU when there is one, or the user's choice.
+"""A trained model: its folder, its device, loading and saving, for readers and classifiers alike.
 
-Shared by readers and classifiers: their folder, their device, loading and saving.
+A model is named by its folder, `user/name` of the hub, `bundled`, or `baseline`.
 """
 
 import os
@@ -13,12 +13,18 @@ from pathlib import Path
 from shutil import which
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
+from readlet.bundled import bundled_reader
+from readlet.console import say
 from readlet.errors import ReadletError, bad_input, extra_needed
-from readlet.inference.model_folder import (
-    BUNDLED,
-    reader_files,
-    reader_folder,
-    warn_of_same_named_folder,
+from readlet.inference.saving import CONFIG, foreign_to_reader, replace_model
+from readlet.storage.overwrite import check_folder
+from readlet.storage.stored_files import (
+    damage_of,
+    own_json,
+    read_json,
+    stored_file,
+    stored_text,
+    write_json,
 )
 
 if TYPE_CHECKING:
@@ -28,6 +34,41 @@ if TYPE_CHECKING:
     from readlet.inference.model_card import CardParts
     from readlet.models.family import Scorer, TaskName
     from readlet.models.kinds import Kind
+
+BUNDLED, BASELINE = "bundled", "baseline"
+
+
+def reader_folder(name: str | Path) -> Path:
+    """The folder of a reader, of the `bundled` one, or of one of the hub, downloaded once."""
+    if isinstance(name, Path):
+        return name
+    if name != BUNDLED:
+        from readlet.inference.hub import downloaded, is_hub_name
+
+        return downloaded(name) if is_hub_name(name) else Path(name)
+    folder = bundled_reader()
+    if folder is None:
+        fault = "this copy of Readlet has no bundled reader"
+        remedy = f"name a reader's folder (./{BUNDLED} for one of this name), or `{BASELINE}`"
+        raise bad_input(BUNDLED, "", fault, remedy)
+    return folder
+
+
+def reader_files(name: str | Path) -> list[Path]:
+    """The files that define a reader: recipe, calibration, weights, vocabulary or tokenizer."""
+    folder = reader_folder(name)
+    files = read_json(folder / CONFIG).get("files")
+    if not isinstance(files, list) or not all(isinstance(name, str) for name in files):
+        fault = "is damaged (files: not a list of names)"
+        raise bad_input(folder / CONFIG, "", fault, "copy the folder again")
+    return [stored_file(folder / name) for name in (CONFIG, "calibration.json", *files)]
+
+
+def warn_of_same_named_folder(name: str) -> None:
+    """A folder in the current directory that has this name too is not used."""
+    if (Path(name) / CONFIG).is_file():
+        what = f"`{name}` is the reader that comes with Readlet"
+        say(f"readlet: {what}; for the folder here write ./{name}")
 
 
 AUTO = "auto"
@@ -153,18 +194,13 @@ class TrainedModel(ABC):
 
         A folder that contains anything except an earlier model is rejected.
         """
-        from readlet.inference.model_folder import foreign_to_reader
-        from readlet.storage.overwrite import check_folder
-
         check_folder(Path(folder), foreign_to_reader)
         self.write(Path(folder))
 
     def write(self, folder: Path) -> None:
         """Write the model into a folder that was checked before."""
         from readlet.inference.model_card import model_card
-        from readlet.inference.model_folder import replace_reader
         from readlet.storage.files import write_text
-        from readlet.storage.stored_files import write_json
 
         def write(draft: Path) -> None:
             files = self.scorer.save(draft)
@@ -174,9 +210,9 @@ class TrainedModel(ABC):
                 write_text(draft / "NOTICE.md", self.notice)
             write_text(draft / "README.md", model_card(self))
             config = {"format": FORMAT, "files": files, **self.config(), "recipe": self.recipe}
-            write_json(draft / "config.json", config)
+            write_json(draft / CONFIG, config)
 
-        replace_reader(folder, write)
+        replace_model(folder, write)
 
 
 class StoredModel(NamedTuple):
@@ -197,26 +233,25 @@ def read_model(
 ) -> StoredModel:
     """Read the folder of a model for this task, or the `bundled` reader; nothing is executed."""
     from readlet.models.kinds import family_of, kind_named
-    from readlet.storage.stored_files import damage_of, read_json, stored_text
 
     if batch_size < 0:
         raise ReadletError(f"batch_size: {batch_size}; give 1 or more, or 0 for the default")
     path = reader_folder(folder)
     if folder == BUNDLED:
         warn_of_same_named_folder(BUNDLED)
-    config = read_json(path / "config.json")
+    config = read_json(path / CONFIG)
     if config.get("format") != FORMAT:
         fault = f"format {config.get('format')} of {config.get('architecture')!r}"
-        raise bad_input(path / "config.json", "", fault, _OTHER_VERSION)
+        raise bad_input(path / CONFIG, "", fault, _OTHER_VERSION)
     reader_files(path)  # checks them
-    with damage_of(path / "config.json"):
+    with damage_of(path / CONFIG):
         recipe = config["recipe"]
         if not isinstance(recipe, dict) or not isinstance(recipe["name"], str):
             raise ValueError(f"recipe: {recipe!r:.40}")
         try:
             kind = kind_named(used := _used(config, device))
         except ReadletError as error:
-            raise bad_input(path / "config.json", "", str(error), _OTHER_VERSION) from None
+            raise bad_input(path / CONFIG, "", str(error), _OTHER_VERSION) from None
         if kind.task != wanted:
             fault = f"is a {_NAMES[kind.task]}, not a {_NAMES[wanted]}"
             raise bad_input(path, "", fault, _COMMANDS[kind.task])
@@ -234,18 +269,26 @@ def read_model(
     return StoredModel(scorer, recipe, config, calibration, metrics, notice, path, device)
 
 
+_METRICS = {
+    "dev": dict,
+    "dev_raw": dict,
+    "dev_source": str,
+    "dev_calibration_error": float,
+    "no_answer_area": float,
+    "steps": int,
+    "rollbacks": int,
+    "slimmed_from": int,
+}
+
+
 def _check_metrics(metrics: dict[str, Any]) -> None:
     """Raise a ValueError if stored metrics are not of the types that a card needs."""
-    types = {"dev": dict, "dev_source": str, "steps": int, "rollbacks": int, "slimmed_from": int}
-    types |= {"dev_raw": dict, "no_answer_area": float}
-    types |= {"dev_calibration_error": float}
-    for name, kind in types.items():
+    for name, kind in _METRICS.items():
         if name in metrics and type(metrics[name]) is not kind:
             raise ValueError(f"{name}: {metrics[name]!r:.40} is not of type {kind.__name__}")
-    for part in ("dev", "dev_raw"):
-        for name, value in metrics.get(part, {}).items():
-            if type(value) not in (int, float):
-                raise ValueError(f"{part}, {name}: {value!r:.40} is not a number")
+    for value in [*metrics.get("dev", {}).values(), *metrics.get("dev_raw", {}).values()]:
+        if type(value) not in (int, float):
+            raise ValueError(f"{value!r:.40} is not a number")
 
 
 def stored_task(name: str) -> "TaskName | None":
@@ -262,9 +305,8 @@ def needs_torch(name: str, *, device: str = AUTO) -> bool:
 
 def _stored_kind(folder: Path, device: str) -> "Kind | None":
     from readlet.models.kinds import kind_named
-    from readlet.storage.stored_files import own_json
 
-    config = own_json(folder / "config.json") or {}
+    config = own_json(folder / CONFIG) or {}
     try:
         return kind_named(_used(config, device)) if config else None
     except ReadletError:

@@ -13,9 +13,8 @@ from readlet.errors import ReadletError, bad_input
 from readlet.inference.classifier import Classifier, Text
 from readlet.inference.document_text import DocumentText
 from readlet.inference.inputs import Answerer, AnswerOptions
-from readlet.inference.model_folder import BASELINE, BUNDLED, reader_folder
 from readlet.inference.reader import Reader, load_reader
-from readlet.inference.trained_model import stored_task
+from readlet.inference.trained_model import BASELINE, BUNDLED, reader_folder, stored_task
 from readlet.serve.batching import Batcher
 from readlet.serve.limits import Limits, RequestError
 from readlet.serve.messages import AnswerRequest, AskRequest, ClassifyRequest
