@@ -19,7 +19,7 @@ from readlet.bundled import corpus
 from readlet.data import read_examples
 from readlet.errors import ReadletError
 from readlet.evaluation.evaluation import Evaluation
-from readlet.inference.evaluate_questions import SeveralEvaluations, evaluate_parts
+from readlet.inference.evaluate_files import SeveralEvaluations, evaluate_parts
 from readlet.inference.inputs import ALL_ANSWERABLE, DEFAULTS, AnswerOptions
 from readlet.inference.reader import load_reader
 from readlet.storage.files import write_text

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from readlet.inference.baseline import LexicalBaseline
-from readlet.inference.evaluate_questions import evaluate_parts
+from readlet.inference.evaluate_files import evaluate_parts
 from readlet.inference.inputs import ALL_ANSWERABLE, DEFAULTS
 from readlet.types import Example, Span
 

@@ -14,16 +14,18 @@ from readlet.errors import ReadletError
 from readlet.evaluation.evaluation import Evaluation
 from readlet.evaluation.squad import exact_match
 from readlet.inference.baseline import LexicalBaseline
-from readlet.inference.evaluate_questions import (
+from readlet.inference.evaluate_files import (
     evaluate_questions,
+    evaluate_sentences,
     evaluate_several,
     predict,
+)
+from readlet.inference.inputs import ALL_ANSWERABLE, AnswerOptions
+from readlet.inference.prediction_files import (
     read_predictions,
     read_probabilities,
     write_predictions,
 )
-from readlet.inference.evaluate_texts import evaluate_sentences
-from readlet.inference.inputs import ALL_ANSWERABLE, AnswerOptions
 from readlet.types import Prediction
 
 TEST = str(corpus("test"))
@@ -48,18 +50,6 @@ def test_predictions_are_read_as_written(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "p.json").read_text(encoding="utf-8")) == predictions
 
 
-def test_probabilities_of_a_file_override_those_of_the_reader(
-    written: Callable[[str], Path],
-) -> None:
-    examples = list(read_examples(TEST))
-    knowing = {e.id: float(not e.answers) for e in examples}
-    got = evaluate_questions(
-        TEST, reader="baseline", na_probs=written(json.dumps(knowing)), na_threshold=0.5
-    )
-    assert got.official["NoAns_exact"] == 100.0
-    assert got.official["pr_oracle_ap"] == 100.0
-
-
 def test_predict_keeps_the_order_of_the_examples() -> None:
     examples = list(read_examples(TEST))
     predictions = predict(LexicalBaseline(), examples)
@@ -78,9 +68,7 @@ def test_the_best_answer_counts_where_the_reader_would_refuse(
             for prediction in super().answer_batch(*asked, **given):
                 yield prediction.at_threshold(0.0)
 
-    monkeypatch.setattr(
-        "readlet.inference.evaluate_questions.load_reader", lambda name, **_: Timid()
-    )
+    monkeypatch.setattr("readlet.inference.evaluate_files.load_reader", lambda name, **_: Timid())
     plain = evaluate_questions(TEST, reader="timid")
     bold = evaluate_questions(TEST, reader="timid", options=ALL_ANSWERABLE)
     monkeypatch.undo()
@@ -94,6 +82,8 @@ def test_the_best_answer_counts_where_the_reader_would_refuse(
     assert bold.official["NoAns_f1"] < expected.official["NoAns_f1"]
     with pytest.raises(ReadletError, match="name a reader"):
         evaluate_questions(TEST, predictions=Path("p.json"), options=ALL_ANSWERABLE)
+    with pytest.raises(ReadletError, match="na-probs"):
+        evaluate_questions(TEST, reader="baseline", na_probs=Path("p.json"))
 
 
 @pytest.mark.parametrize(

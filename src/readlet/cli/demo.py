@@ -61,7 +61,7 @@ def _score_bundled() -> None:
     """Compare with the baseline on the reader's language."""
     from readlet.cli.evaluate import show_evaluation
     from readlet.data import read_examples, write_examples
-    from readlet.inference.evaluate_questions import evaluate_questions
+    from readlet.inference.evaluate_files import evaluate_questions
 
     with tempfile.TemporaryDirectory() as folder:
         english, answers = Path(folder) / "english.json", Path(folder) / "baseline.json"
@@ -81,7 +81,7 @@ def _check_data() -> None:
 
 
 def _train() -> None:
-    from readlet.inference.evaluate_questions import evaluate_questions
+    from readlet.inference.evaluate_files import evaluate_questions
     from readlet.inference.reader import load_reader
     from readlet.models.recipe_files import load_recipe
     from readlet.training.train import train_reader

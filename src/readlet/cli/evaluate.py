@@ -1,9 +1,9 @@
 """`readlet evaluate`: official scores of a reader or of a file of predictions."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.table import Table
@@ -24,18 +24,18 @@ from readlet.console import console, print_json
 from readlet.errors import ReadletError
 from readlet.evaluation.squad import SPANS
 from readlet.evaluation.statistics import calibration_error
-from readlet.inference.inputs import AnswerOptions
+from readlet.inference.inputs import DEFAULTS, AnswerOptions
 
 if TYPE_CHECKING:
     from readlet.evaluation.evaluation import Evaluation
     from readlet.evaluation.statistics import ReliabilityBin
     from readlet.evaluation.task import Task
-    from readlet.inference.evaluate_questions import SeveralEvaluations
+    from readlet.inference.evaluate_files import SeveralEvaluations
 
 _MISSING_SHOWN = 5
 _OF_NO_ANSWER = ("by no-answer probability", "probability", "unanswerable")
 _NAME_SHOWN = 22  # characters of a file name in a table of 80 columns
-_CONFUSION_SHOWN, _MISTAKES_SHOWN = 8, 10  # classes in a table, and pairs of classes in a list
+_CONFUSION_SHOWN = 8  # classes in a table; --json has any number
 
 
 def evaluate(
@@ -99,17 +99,15 @@ def evaluate(
     """
     from readlet.data.columns import DataFormat
     from readlet.data.datasets import content_of, task_of
-    from readlet.inference.evaluate_questions import evaluate_questions, evaluate_several
-    from readlet.inference.evaluate_texts import evaluate_classifier, evaluate_sentences
+    from readlet.inference import evaluate_files as files
     from readlet.inference.trained_model import stored_task
 
     reader = targets[0] if len(targets) > 1 else None
     if (reader is None) == (predictions is None):
         raise ReadletError("give READER DATA, or --predictions FILE DATA")
-    if save is not None and reader is None:
-        raise ReadletError("--save-predictions needs a reader; give READER DATA")
-    if device != "auto" and reader is None:
-        raise ReadletError("--device: not with a file of predictions; leave it out")
+    of_readers = {"--save-predictions": save is not None, "--device": device != "auto"}
+    if reader is None:
+        _reject_options("--predictions", "there is no reader", of_readers)
     data, data_format = targets[-1], DataFormat.parse(column, encoding)
     options = AnswerOptions(
         min_confidence=level(min_confidence),
@@ -117,6 +115,15 @@ def evaluate(
         language=language,
         question_language=question_language,
     )
+    of_questions = {
+        "--na-probs": na_probs is not None,
+        "--threshold": na_threshold is not None,
+        "--rules": rules is not None,
+        "options of a reader": options != DEFAULTS,
+    }
+    is_classifier = reader is not None and stored_task(reader) == "classes"
+    found: Evaluation | ClassEvaluation | SeveralEvaluations
+    show: Callable[[Any], None]
     if reader is not None and len(targets) > 2:
         of_one = {
             "--na-probs": na_probs is not None,
@@ -124,9 +131,9 @@ def evaluate(
             "--save-predictions": save is not None,
         }
         _reject_options(f"{len(targets) - 1} data files", "these options are for one file", of_one)
-        if stored_task(reader) == "classes":
+        if is_classifier:
             raise ReadletError(f"{reader}: a classifier; give one data file at a time")
-        several = evaluate_several(
+        found = files.evaluate_several(
             reader,
             targets[1:],
             options=options,
@@ -134,23 +141,10 @@ def evaluate(
             data_format=data_format,
             device=device,
         )
-        if as_json:
-            print_json(several.as_json())
-        else:
-            _show_several(several)
-        return
-    task = task_of(data, data_format)
-    of_questions = {
-        "--na-probs": na_probs is not None,
-        "--threshold": na_threshold is not None,
-        "--min-confidence": min_confidence != "balanced",
-        "--unanswerable-share": unanswerable_share is not None,
-        "--language": bool(language or question_language),
-        "--rules": rules is not None,
-    }
-    if reader is not None and stored_task(reader) == "classes":
+        show, missing = _show_several, []
+    elif reader is not None and is_classifier:
         _reject_options(reader, "a classifier", of_questions)
-        found = evaluate_classifier(
+        found = files.evaluate_classifier(
             reader,
             data,
             against=against,
@@ -159,17 +153,19 @@ def evaluate(
             device=device,
             data_format=data_format,
         )
-    elif task is not None or (predictions is not None and content_of(data, data_format) == "texts"):
-        what = "a GLUE file" if task is not None else "a file of texts with labels"
-        of_readers = {"--device": device != "auto"}
-        _reject_options(data, what, of_questions | of_readers)
+        show, missing = _show_classes, found.missing
+    elif (task := task_of(data, data_format)) or (
+        predictions is not None and content_of(data, data_format) == "texts"
+    ):
+        _reject_options(data, "texts with labels", of_questions)
         if predictions is None:
-            raise ReadletError(f"{data}: {what}; give --predictions FILE, or a classifier")
-        found = evaluate_sentences(
+            raise ReadletError(f"{data}: texts with labels; give --predictions, or a classifier")
+        found = files.evaluate_sentences(
             data, task, predictions, against=against, data_format=data_format
         )
+        show, missing = _show_classes, found.missing
     else:
-        evaluation = evaluate_questions(
+        found = files.evaluate_questions(
             data,
             reader=reader,
             predictions=predictions,
@@ -183,16 +179,12 @@ def evaluate(
             data_format=data_format,
             device=device,
         )
-        if as_json:
-            print_json(evaluation.as_json())
-        else:
-            show_evaluation(evaluation)
-        raise typer.Exit(int(bool(evaluation.missing) and not allow_missing))
+        show, missing = show_evaluation, found.missing
     if as_json:
         print_json(found.as_json())
     else:
-        _show_classes(found)
-    raise typer.Exit(int(bool(found.missing) and not allow_missing))
+        show(found)
+    raise typer.Exit(int(bool(missing) and not allow_missing))
 
 
 def _reject_options(source: str, what: str, options: dict[str, bool]) -> None:
@@ -275,7 +267,7 @@ def _show_classes(evaluation: "Evaluation") -> None:
     for name in ("spearman", "mean_squared_error"):
         if name in official:
             console.print(f"{name.replace('_', ' ')}: {official[name]:.4g}")
-    if evaluation.confusion is not None:
+    if evaluation.confusion is not None and len(evaluation.confusion) <= _CONFUSION_SHOWN:
         _show_confusion(evaluation.confusion)
     if evaluation.reliability is not None:
         _show_reliability(task.noun, evaluation.reliability)
@@ -301,25 +293,14 @@ def _show_group(group: str, rows: dict[str, dict[str, float]]) -> None:
 
 
 def _show_confusion(confusion: dict[str, dict[str, int]]) -> None:
-    """Labels in rows, predictions in columns; of many classes, only the pairs mistaken most."""
-    if len(confusion) <= _CONFUSION_SHOWN:
-        console.print("labels in rows, and how often they were predicted as")
-        table = Table(box=None)
-        for name in ("", *confusion):
-            table.add_column(Text(f"{name:.20}"), justify="right" if name else "left")
-        for label, row in confusion.items():
-            table.add_row(Text(f"{label:.20}"), *(f"{count:,}" for count in row.values()))
-        console.print(table)
-        return
-    mistakes = [
-        (count, label, name)
-        for label, row in confusion.items()
-        for name, count in row.items()
-        if count and name != label
-    ]
-    console.print("mistaken most often:" if mistakes else "no mistakes")
-    for count, label, name in sorted(mistakes, reverse=True)[:_MISTAKES_SHOWN]:
-        console.print(f"  {count:,} × {label:.40} predicted as {name:.40}", markup=False)
+    """Labels in rows, predictions in columns."""
+    console.print("labels in rows, and how often they were predicted as")
+    table = Table(box=None)
+    for name in ("", *confusion):
+        table.add_column(Text(f"{name:.20}"), justify="right" if name else "left")
+    for label, row in confusion.items():
+        table.add_row(Text(f"{label:.20}"), *(f"{count:,}" for count in row.values()))
+    console.print(table)
 
 
 def _show_reliability(

@@ -18,7 +18,7 @@ from readlet.evaluation.task import Task
 from readlet.export.int8 import round_to_int8
 from readlet.export.tracing import Network, network_of, require_onnx, trace
 from readlet.inference.classifier import Classifier
-from readlet.inference.evaluate_questions import predict
+from readlet.inference.evaluate_files import predict
 from readlet.inference.predict_file import asked_text
 from readlet.inference.reader import Reader, load_reader
 from readlet.inference.saving import foreign_to_reader, reserved
