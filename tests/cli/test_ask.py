@@ -251,24 +251,18 @@ def test_a_question_on_each_line(talk: Run, kiln: Path) -> None:
     assert "\nQ When was the kiln built?\n1881 " in done.out
 
 
-def test_commands(talk: Run, kiln: Path) -> None:
-    done = talk("/more\n/passage\nWho built the kiln?\n/more\n/passage\n/help\n/quux 1\n", kiln)
-    assert done.code == 0
-    assert [line.split(": ")[1] for line in done.err.splitlines()] == ["/more", "/quux"]
-    before, after = done.out.split("Q Who built", 1)
-    assert before.count("Ada Brook built it") == 1  # not marked: nothing was asked
-    assert re.search(r"^  1\. .*Ada Brook", after, re.MULTILINE)
-    assert "  2. " in after
-    assert after.count("[Ada Brook] built it") == 3  # with the answer, of /more, in the passage
-    assert "/more shows other candidates" in " ".join(after.split())
+def test_more_candidates(talk: Run, kiln: Path) -> None:
+    done = talk("Who built the kiln?\n/more\n", kiln)
+    assert (done.code, done.err) == (0, "")
+    assert re.search(r"^  1\. .*Ada Brook", done.out, re.MULTILINE)
+    assert "  2. " in done.out
 
 
 def test_the_document_that_answers_is_named(talk: Run, kiln: Path) -> None:
     bell = kiln.with_name("bell.html")
     bell.write_text("<p>The bell was cast by Ines Calder in Ghent.<script>no()</script><p>High.")
-    done = talk("/passage\nWho cast the bell?\n/more\n/passage\nWho built the kiln?\n", kiln, bell)
+    done = talk("Who cast the bell?\n/more\nWho built the kiln?\n", kiln, bell)
     assert (done.code, done.err) == (0, "")
-    assert done.out.startswith(f"{kiln}\n{bell}\n")
     _, cast, built = done.out.split("Q Who ")
     assert f"\n{bell}, line 1\n" in cast
     assert re.search(rf"^  2\. .*{re.escape(str(kiln))}", cast, re.MULTILINE)
@@ -360,8 +354,6 @@ def test_an_answer_can_be_cancelled(
         def answer(self, question: str, shown: int = 1) -> Any:
             self.asked.append(question)
             raise KeyboardInterrupt
-
-        def show_passage(self) -> None: ...
 
     monkeypatch.setattr(sys, "stdin", Terminal("Who?\nWhen?\n"))
     converse(Slow(), 1, as_json=False)

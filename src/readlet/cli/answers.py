@@ -94,16 +94,14 @@ class Answer:
         """Print the passage or the document, with the answer highlighted."""
         if self.found:
             span = (self.prediction.start, self.prediction.end)
-            abstained = self.prediction.abstained
-            console.print(_passage(self.found[0].text, None if abstained else span))
+            shown = None if self.prediction.abstained else span
+            console.print(_cropped(self.found[0].text, shown, _OF_PASSAGE, lines=True))
 
 
 class Source(Protocol):
     """A source of answers to any number of questions."""
 
     def answer(self, question: str, shown: int = 1) -> Answer: ...
-
-    def show_passage(self) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -117,9 +115,6 @@ class OnePassage:
         options = self.options.changed(n_best=max(shown, N_BEST))
         prediction = self.reader.answer(question, self.document.text, options)
         return answer_in(self.name, self.document, question, prediction)
-
-    def show_passage(self) -> None:
-        console.print(_passage(self.document.text, None))
 
 
 def answer_in(name: str, document: "DocumentText", question: str, prediction: Prediction) -> Answer:
@@ -150,10 +145,6 @@ class ManyDocuments:
             f"read {read} of {len(self.documents):,} documents",
         )
 
-    def show_passage(self) -> None:
-        for name in self.documents.names:
-            console.print(str(name), markup=False, soft_wrap=True)
-
 
 def show_prediction(prediction: Prediction, where: str = "here") -> None:
     """Print the answer, or that there is none, and how sure that is."""
@@ -179,10 +170,6 @@ def show_prediction(prediction: Prediction, where: str = "here") -> None:
 def _shortened(text: str) -> str:
     line = one_line(text)
     return line if len(line) <= _OF_ANSWER else f"{line[: _OF_ANSWER - 2]} …"
-
-
-def _passage(text: str, span: tuple[int, int] | None) -> Text:
-    return _cropped(text, span, _OF_PASSAGE, lines=True)
 
 
 def _cropped(text: str, span: tuple[int, int] | None, shown: int, *, lines: bool = False) -> Text:

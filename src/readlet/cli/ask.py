@@ -4,7 +4,7 @@
 """
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated
 
@@ -28,10 +28,8 @@ if TYPE_CHECKING:
     from readlet.inference.document_files import DocumentFiles
 
 _PROMPT = "? "
-_HELP = (
-    "Type a question. /more shows other candidates, /passage the text, /help this line. "
-    "Ctrl-C cancels, Ctrl-D ends."
-)
+_MORE = "/more"
+_HELP = f"Type a question. {_MORE} shows other candidates. Ctrl-C cancels, Ctrl-D ends."
 
 
 def ask(
@@ -131,16 +129,15 @@ def _asked(
         # In a table read as a whole, readers mix the rows up.
         if is_passage(document.text) and not document.row_cuts:
             return OnePassage(load_reader(reader, device=device), name, document, options)
-        from readlet.inference.documents import Documents
-
-        documents = Documents({name: document})
-        return ManyDocuments(load_reader(reader, device=device), documents, read, options)
-    files = read_documents(paths, encoding)
-    _report_skipped(files)
+        texts = {name: document}
+    else:
+        files = read_documents(paths, encoding)
+        _report_skipped(files)
+        texts = files.documents
     from readlet.inference.documents import Documents
 
     loaded = load_reader(reader, device=device)
-    documents = Documents(files.documents)
+    documents = Documents(texts)
     if not documents.pieces:
         raise ReadletError("the documents contain no words; give text")
     return ManyDocuments(loaded, documents, read, options)
@@ -149,16 +146,17 @@ def _asked(
 def _report_skipped(files: "DocumentFiles") -> None:
     """Report skipped files on stderr, one line for each reason."""
     if files.unreadable:
-        shown = "; ".join(files.unreadable[:FEW])
-        more = len(files.unreadable) - FEW
-        rest = f"; and {more:,} more" if more > 0 else ""
-        say(f"readlet: {len(files.unreadable):,} skipped: {shown}{rest}")
+        say(f"readlet: {len(files.unreadable):,} skipped: {_few(files.unreadable)}")
     if files.guessed:
-        others = f"; and {len(files.guessed) - FEW:,} more" if len(files.guessed) > FEW else ""
-        say(f"readlet: {'; '.join(files.guessed[:FEW])}{others}; --encoding names another")
+        say(f"readlet: {_few(files.guessed)}; --encoding names another")
     if files.others:
         some = "file of another type" if files.others == 1 else "files of other types"
         say(f"readlet: {files.others:,} {some} skipped")
+
+
+def _few(lines: Sequence[str]) -> str:
+    more = len(lines) - FEW
+    return "; ".join(lines[:FEW]) + (f"; and {more:,} more" if more > 0 else "")
 
 
 def converse(asked: Source, shown: int, *, as_json: bool) -> None:
@@ -171,8 +169,8 @@ def converse(asked: Source, shown: int, *, as_json: bool) -> None:
     last: Answer | None = None
     for line in _typed() if in_terminal else _lines():
         try:
-            if line.startswith("/") and not as_json:
-                _command(line, asked, last)
+            if line == _MORE and last is not None and not as_json:
+                last.show_more()
                 continue
             last = asked.answer(line, shown)
             if as_json:
@@ -188,20 +186,6 @@ def converse(asked: Source, shown: int, *, as_json: bool) -> None:
                 raise
             forget_interrupt()
             console.print("cancelled", style="dim")
-
-
-def _command(line: str, asked: Source, last: Answer | None) -> None:
-    match line.split()[0]:
-        case "/help":
-            console.print(_HELP, style="dim")
-        case "/passage":
-            (last or asked).show_passage()
-        case "/more" if last is not None:
-            last.show_more()
-        case "/more":
-            say("readlet: /more: there is no answer yet; ask a question first")
-        case unknown:
-            say(f"readlet: {unknown}: no such command; /help lists them")
 
 
 def _typed() -> Iterator[str]:
