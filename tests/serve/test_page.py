@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from readlet.inference.baseline import LexicalBaseline
-from readlet.serve.limits import Limits
-from readlet.serve.monitoring import Counters
+from readlet.serve.batching import Counters
+from readlet.serve.messages import Limits
 from readlet.serve.registry import serve_models
 from readlet.serve.server import bound_socket
 

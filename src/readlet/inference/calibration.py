@@ -112,10 +112,6 @@ class Calibration(BaseModel):
         known = {name: value for name, value in values.items() if name != "no_answer_threshold"}
         return cls.model_validate(known)
 
-    @property
-    def has_fitted_no_answer(self) -> bool:
-        return (self.no_answer_slope, self.no_answer_bias) != (1.0, 0.0)
-
     def assuming(self, unanswerable_share: float) -> "Calibration":
         """The same evidence where another share of the questions is unanswerable (Bayes' rule)."""
         shift = logit(unanswerable_share) - logit(self.unanswerable_share)

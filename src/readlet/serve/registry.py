@@ -15,10 +15,8 @@ from readlet.inference.document_text import DocumentText
 from readlet.inference.inputs import Answerer, AnswerOptions
 from readlet.inference.reader import Reader, load_reader
 from readlet.inference.trained_model import BASELINE, BUNDLED, reader_folder, stored_task
-from readlet.serve.batching import Batcher
-from readlet.serve.limits import Limits, RequestError
-from readlet.serve.messages import AnswerRequest, AskRequest, ClassifyRequest
-from readlet.serve.monitoring import Counters
+from readlet.serve.batching import Batcher, Counters
+from readlet.serve.messages import AnswerRequest, AskRequest, ClassifyRequest, Limits, RequestError
 from readlet.types import Classification, Example, Prediction, free_id
 
 
