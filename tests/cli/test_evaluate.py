@@ -33,16 +33,16 @@ def saved(folder: Path, content: object) -> Path:
 
 def test_reader(readlet: Run, tmp_path: Path, data: Path) -> None:
     out = tmp_path / "answers.json"
-    done = readlet("evaluate", "baseline", data, "--json", "--save-predictions", out)
+    done = readlet("evaluate", "baseline", data, "--json")
     assert done.code == 0
     assert isinstance(done.json(), dict)
-    assert set(json.loads(out.read_text())) == set(RIGHT)
+    assert readlet("predict", "baseline", data, "--out", out).code == 0
     again = readlet("evaluate", data, "--predictions", out)
     assert again.code == 0
     assert "with answer" in again.out
 
 
-def test_saved_predictions_are_those_that_are_scored(
+def test_predicted_answers_are_those_that_are_scored(
     readlet: Run,
     tmp_path: Path,
     data: Path,
@@ -57,7 +57,8 @@ def test_saved_predictions_are_those_that_are_scored(
     assert shares[0] < shares[-1]
     line = ("--min-confidence", (shares[0] + shares[-1]) / 2)
     out = tmp_path / "answers.json"
-    scored = readlet("evaluate", "bundled", data, *line, "--save-predictions", out, "--json")
+    scored = readlet("evaluate", "bundled", data, *line, "--json")
+    assert readlet("predict", "bundled", data, *line, "--out", out).code == 0
     refused = [text for text in json.loads(out.read_text()).values() if not text]
     assert 0 < len(refused) < len(sound)
     again = readlet("evaluate", data, "--predictions", out, "--json")

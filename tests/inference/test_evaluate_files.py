@@ -50,14 +50,6 @@ def test_predictions_are_read_as_written(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "p.json").read_text(encoding="utf-8")) == predictions
 
 
-def test_predict_keeps_the_order_of_the_examples() -> None:
-    examples = list(read_examples(TEST))
-    predictions = predict(LexicalBaseline(), examples)
-    assert list(predictions) == [e.id for e in examples]
-    last = examples[-1]
-    assert predictions[last.id] == LexicalBaseline().answer(last.question, last.context)
-
-
 def test_the_best_answer_counts_where_the_reader_would_refuse(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -112,15 +112,6 @@ def test_weights_of_dot_are_softmax_of_the_scores_of_each_layer(encoder_reader: 
     np.testing.assert_allclose(view.contributions, weights * each, atol=1e-3)
 
 
-def test_the_last_layer_alone_has_weight_and_score(encoder_reader: Build) -> None:
-    view = inspect_answer(encoder_reader("last"), QUESTION, LAMP).layers
-    assert view is not None
-    assert view.contributions is not None
-    assert not view.weights[0].any()
-    np.testing.assert_array_equal(view.contributions[0], 0.0)
-    np.testing.assert_allclose(view.contributions[1], view.scores, atol=1e-6)
-
-
 def test_the_best_answer_is_that_of_the_reader(encoder_reader: Build) -> None:
     for seed in range(5):
         reader = encoder_reader("dot", seed=seed)

@@ -1,7 +1,5 @@
 """The server's process: how it starts and ends, and clients that are slow or leave."""
 
-import gc
-import logging
 import re
 import signal
 import socket
@@ -213,27 +211,6 @@ def test_a_client_that_leaves_is_not_answered(listen: Callable[..., Any], slow: 
         third.sendall(request(BODY))
         assert b" 200 " in third.recv(65536)
     assert [batch[0][0] for batch in slow.batches] == ["Who lit it?", "Who lit it?"]
-
-
-def test_clients_that_leave_are_not_logged(
-    listen: Callable[..., Any], slow: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    logged: list[str] = []
-    monkeypatch.setattr(
-        logging.getLogger("asyncio"), "error", lambda text, **_: logged.append(text)
-    )
-    connect, models = listen(slow, together=1)
-    with connect() as first:
-        first.sendall(request(BODY))
-        assert slow.entered.acquire(timeout=10)
-        for number in range(8):
-            with connect() as client:
-                client.sendall(request(BODY))
-                while models.waiting()["reader"] == number:
-                    time.sleep(0.005)
-        time.sleep(0.2)  # the server is told that they have left
-        gc.collect()  # asyncio logs errors that nobody has looked at
-    assert logged == []
 
 
 def test_one_file_is_read_at_a_time(

@@ -18,7 +18,6 @@ from readlet.cli.options import (
     MinConfidence,
     QuestionLanguage,
     UnanswerableShare,
-    level,
 )
 from readlet.console import FEW, console, forget_interrupt, print_json, say
 from readlet.errors import ReadletError, bad_input
@@ -58,9 +57,6 @@ def ask(
         str, typer.Option(help="The reader to use: a folder, `bundled` or `baseline`.")
     ] = "bundled",
     n_best: Annotated[int, typer.Option(min=1, help="Show the N best answers.", metavar="N")] = 1,
-    show_passage: Annotated[
-        bool, typer.Option("--show-passage", help="Also print the text, with the answer marked.")
-    ] = False,
     read: Annotated[
         int,
         typer.Option(
@@ -90,8 +86,8 @@ def ask(
         raise ReadletError("the question is empty; it needs text")
     if interactive and STANDARD_INPUT in given:
         raise ReadletError("-: questions come from standard input; give the passage as a file")
-    options = AnswerOptions(
-        min_confidence=level(min_confidence),
+    options = AnswerOptions.parse(
+        min_confidence,
         unanswerable_share=unanswerable_share,
         language=language,
         question_language=question_language,
@@ -105,9 +101,6 @@ def ask(
         print_json(answer.as_json(n_best))
         return
     answer.show(n_best)
-    if show_passage:
-        console.print()
-        answer.show_passage()
 
 
 def _asked(

@@ -62,11 +62,12 @@ def _score_bundled() -> None:
     from readlet.cli.evaluate import show_evaluation
     from readlet.data import read_examples, write_examples
     from readlet.inference.evaluate_files import evaluate_questions
+    from readlet.inference.predict_file import predict_file
 
     with tempfile.TemporaryDirectory() as folder:
         english, answers = Path(folder) / "english.json", Path(folder) / "baseline.json"
         write_examples(english, [e for e in read_examples("bundled:test") if e.language == "en"])
-        evaluate_questions(str(english), reader="baseline", save=answers)
+        predict_file("baseline", str(english), answers)
         found = evaluate_questions(str(english), reader="bundled", against=answers)
     console.print("On the English questions of the test split, against the lexical baseline:\n")
     show_evaluation(found)

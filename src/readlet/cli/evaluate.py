@@ -1,7 +1,7 @@
 """`readlet evaluate`: official scores of a reader or of a file of predictions."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -15,10 +15,8 @@ from readlet.cli.options import (
     Encoding,
     Language,
     MinConfidence,
-    Overwrite,
     QuestionLanguage,
     UnanswerableShare,
-    level,
 )
 from readlet.console import console, print_json
 from readlet.errors import ReadletError
@@ -27,13 +25,12 @@ from readlet.evaluation.statistics import calibration_error
 from readlet.inference.inputs import DEFAULTS, AnswerOptions
 
 if TYPE_CHECKING:
-    from readlet.evaluation.evaluation import Evaluation
     from readlet.evaluation.statistics import ReliabilityBin
+    from readlet.evaluation.evaluation import ClassEvaluation, Evaluation
     from readlet.evaluation.task import Task
     from readlet.inference.evaluate_files import SeveralEvaluations
 
 _MISSING_SHOWN = 5
-_OF_NO_ANSWER = ("by no-answer probability", "probability", "unanswerable")
 _NAME_SHOWN = 22  # characters of a file name in a table of 80 columns
 _CONFUSION_SHOWN = 8  # classes in a table; --json has any number
 
@@ -65,9 +62,7 @@ def evaluate(
     unanswerable_share: UnanswerableShare = None,
     against: Annotated[
         Path | None,
-        typer.Option(
-            help="Predictions of another model, for a paired comparison; or another classifier."
-        ),
+        typer.Option(help="Predictions of another model, for a paired comparison."),
     ] = None,
     rules: Annotated[
         Literal["1.1", "2.0"] | None,
@@ -75,11 +70,6 @@ def evaluate(
             help="Rules of the official script.", show_default="2.0 if any question is unanswerable"
         ),
     ] = None,
-    save: Annotated[
-        Path | None,
-        typer.Option("--save-predictions", help="Write the reader's predictions to this file."),
-    ] = None,
-    overwrite: Overwrite = False,
     allow_missing: Annotated[
         bool, typer.Option(help="Exit with 0 even if predictions are missing.")
     ] = False,
@@ -105,12 +95,11 @@ def evaluate(
     reader = targets[0] if len(targets) > 1 else None
     if (reader is None) == (predictions is None):
         raise ReadletError("give READER DATA, or --predictions FILE DATA")
-    of_readers = {"--save-predictions": save is not None, "--device": device != "auto"}
-    if reader is None:
-        _reject_options("--predictions", "there is no reader", of_readers)
+    if device != "auto" and reader is None:
+        raise ReadletError("--device: not with a file of predictions; leave it out")
     data, data_format = targets[-1], DataFormat.parse(column, encoding)
-    options = AnswerOptions(
-        min_confidence=level(min_confidence),
+    options = AnswerOptions.parse(
+        min_confidence,
         unanswerable_share=unanswerable_share,
         language=language,
         question_language=question_language,
@@ -128,7 +117,6 @@ def evaluate(
         of_one = {
             "--na-probs": na_probs is not None,
             "--against": against is not None,
-            "--save-predictions": save is not None,
         }
         _reject_options(f"{len(targets) - 1} data files", "these options are for one file", of_one)
         if is_classifier:
@@ -148,8 +136,6 @@ def evaluate(
             reader,
             data,
             against=against,
-            save=save,
-            overwrite=overwrite,
             device=device,
             data_format=data_format,
         )
@@ -172,8 +158,6 @@ def evaluate(
             na_probs=na_probs,
             na_threshold=na_threshold,
             against=against,
-            save=save,
-            overwrite=overwrite,
             options=options,
             rules=rules,
             data_format=data_format,
@@ -214,10 +198,8 @@ def show_evaluation(evaluation: "Evaluation") -> None:
             f"F1 {official['best_f1']:.2f} at {f1:.4f}"
         )
     if evaluation.reliability is not None:
-        _show_reliability(SPANS.noun, evaluation.reliability)
         console.print(f"expected calibration error: {evaluation.calibration_error:.3f}")
     if evaluation.no_answer_reliability is not None:
-        _show_reliability(SPANS.noun, evaluation.no_answer_reliability, *_OF_NO_ANSWER)
         error = calibration_error(evaluation.no_answer_reliability)
         console.print(f"expected calibration error of the no-answer probability: {error:.3f}")
     if evaluation.no_answer_area is not None:
@@ -270,7 +252,6 @@ def _show_classes(evaluation: "Evaluation") -> None:
     if evaluation.confusion is not None and len(evaluation.confusion) <= _CONFUSION_SHOWN:
         _show_confusion(evaluation.confusion)
     if evaluation.reliability is not None:
-        _show_reliability(task.noun, evaluation.reliability)
         console.print(f"expected calibration error: {evaluation.calibration_error:.3f}")
     if evaluation.against is not None:
         _show_comparison(task, evaluation.against)
@@ -300,23 +281,6 @@ def _show_confusion(confusion: dict[str, dict[str, int]]) -> None:
         table.add_column(Text(f"{name:.20}"), justify="right" if name else "left")
     for label, row in confusion.items():
         table.add_row(Text(f"{label:.20}"), *(f"{count:,}" for count in row.values()))
-    console.print(table)
-
-
-def _show_reliability(
-    noun: str,
-    bins: "Sequence[ReliabilityBin]",
-    title: str = "by confidence",
-    predicted: str = "confidence",
-    actual: str = "right",
-) -> None:
-    """A calibrated model is right as often as its confidence says."""
-    table = Table(box=None, title=title, title_justify="left")
-    for name in ("", noun, predicted, actual):
-        table.add_column(name, justify="left" if not name else "right")
-    for bin in bins:
-        means = (f"{100 * value:.1f}" for value in (bin.confidence, bin.accuracy))
-        table.add_row(f"{bin.low:.1f}–{bin.high:.1f}", f"{bin.predictions:,}", *means)
     console.print(table)
 
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from readlet.console import track
 from readlet.data import read_examples, read_labelled
 from readlet.data.columns import PLAIN, DataFormat
-from readlet.data.datasets import input_path, warn_of_repeated_ids, with_own_ids
+from readlet.data.datasets import warn_of_repeated_ids, with_own_ids
 from readlet.data.rows import label_text
 from readlet.data.tables import GlueTask
 from readlet.errors import ReadletError, bad_input
@@ -28,26 +28,13 @@ from readlet.inference.prediction_files import (
     read_by_id,
     read_predictions,
     read_probabilities,
-    write_predictions,
 )
 from readlet.inference.reader import load_reader
-from readlet.inference.trained_model import AUTO, BASELINE, reader_folder, stored_task
-from readlet.storage.overwrite import check_file
+from readlet.inference.trained_model import AUTO
 from readlet.text.labels import class_names, class_numbers, label_values
-from readlet.types import Classification, Example, Prediction, Sentence
+from readlet.types import Example, Prediction, Sentence
 
 T = TypeVar("T")
-_OTHER_FORMATS = (".csv", ".tsv", ".jsonl", ".parquet")
-
-
-def _check_saved(save: Path | None, inputs: Sequence[Path], *, overwrite: bool) -> None:
-    """Check that predictions may be written, as JSON."""
-    if save is None:
-        return
-    check_file(save, inputs, overwrite=overwrite)
-    if save.suffix.lower() in _OTHER_FORMATS:
-        remedy = "give a name that ends in .json; `readlet predict` writes rows"
-        raise bad_input(save, "", "predictions are saved as JSON", remedy)
 
 
 def evaluate_questions(
@@ -60,25 +47,19 @@ def evaluate_questions(
     na_threshold: float | None = None,
     against: Path | None = None,
     rules: Rules | None = None,
-    save: Path | None = None,
-    overwrite: bool = False,
     data_format: DataFormat = PLAIN,
     device: str = AUTO,
 ) -> Evaluation:
     """Score a reader, or a file of predictions, on the questions of a file.
 
     `na_probs` is a file of no-answer probabilities that belong to the predictions: above
-    `na_threshold` a question has no answer. `save` is a file for the reader's predictions.
+    `na_threshold` a question has no answer.
 
     >>> evaluation = evaluate_questions("bundled:test", reader="baseline")
     >>> round(evaluation.official["f1"], 1)
     8.8
     """
     _check_options(options, reader, na_probs, na_threshold)
-    given_files = (input_path(data), predictions, na_probs, against)
-    readers = [reader_folder(reader)] if reader not in (None, BASELINE) else []
-    inputs = [*readers, *(path for path in given_files if path is not None)]
-    _check_saved(save, inputs, overwrite=overwrite)
     given = read_predictions(predictions) if predictions else {}
     probabilities = read_probabilities(na_probs) if na_probs else None
     other = read_predictions(against) if against else None
@@ -94,8 +75,6 @@ def evaluate_questions(
             rules=rules,
         )
     predicted = predict(load_reader(reader, device=device), examples, options)
-    if save is not None:
-        write_predictions(save, {key: p.text for key, p in predicted.items()})
     return _evaluate_reader(examples, predicted, options, against=other, rules=rules)
 
 
@@ -250,29 +229,21 @@ def evaluate_classifier(
     data: str,
     *,
     against: Path | None = None,
-    save: Path | None = None,
-    overwrite: bool = False,
     data_format: DataFormat = PLAIN,
     device: str = AUTO,
 ) -> ClassEvaluation:
-    """Score a classifier on texts with labels, by its own metrics.
-
-    `against` is a file of other predictions or the folder of another classifier, `save` a file for
-    its predictions.
-    """
-    inputs = [input_path(data), Path(classifier), *([against] if against else [])]
-    _check_saved(save, inputs, overwrite=overwrite)
+    """Score a classifier on texts with labels, by its own metrics."""
     loaded = Classifier.load(classifier, device=device)
     sentences = read_labelled(data, data_format=data_format)
     if loaded.classes:
         class_numbers(data, sentences, loaded.classes)
     else:
         label_values(data, sentences)
-    other = _other(against, loaded, sentences, device) if against else None
-    predicted = _predicted(loaded, sentences)
+    other = _labels_of(against, loaded.classes, sentences) if against else None
+    found = loaded.predict_batch(map(asked_text, sentences))
+    shown = track(found, len(sentences), loaded.name)
+    predicted = {s.id: prediction for s, prediction in zip(sentences, shown, strict=True)}
     given = {identity: found.label for identity, found in predicted.items()}
-    if save is not None:
-        write_predictions(save, given)
     confidences = {
         identity: found.probability
         for identity, found in predicted.items()
@@ -288,29 +259,14 @@ def evaluate_classifier(
     )
 
 
-def _other(
-    against: Path, ours: Classifier, sentences: Sequence[Sentence], device: str
-) -> dict[str, str]:
-    """The labels of another classifier, or of a file of predictions."""
-    if stored_task(str(against)) is not None:
-        theirs = Classifier.load(against, device=device)
-        if {*theirs.classes} != {*ours.classes}:
-            fault = "has other classes"
-            raise bad_input(against, "", fault, "compare classifiers with the same classes")
-        return {key: found.label for key, found in _predicted(theirs, sentences).items()}
-    given = _read_classes(against, ours.classes)
-    if not ours.classes:
-        absent = [sentence.id for sentence in sentences if sentence.id not in given]
-        if absent:
-            fault = f"no value for {len(absent)} texts, the first is {absent[0]!r:.40}"
-            raise bad_input(against, "", fault, "give one for every text")
+def _labels_of(path: Path, classes: Sequence[str], sentences: Sequence[Sentence]) -> dict[str, str]:
+    """Other predictions; values must be there for all texts, a missing class counts as wrong."""
+    given = _read_classes(path, classes)
+    absent = [sentence.id for sentence in sentences if sentence.id not in given]
+    if absent and not classes:
+        fault = f"no value for {len(absent)} texts, the first is {absent[0]!r:.40}"
+        raise bad_input(path, "", fault, "give one for every text")
     return given
-
-
-def _predicted(loaded: Classifier, sentences: Sequence[Sentence]) -> dict[str, Classification]:
-    found = loaded.predict_batch(asked_text(sentence) for sentence in sentences)
-    shown = track(found, len(sentences), loaded.name)
-    return {s.id: prediction for s, prediction in zip(sentences, shown, strict=True)}
 
 
 def _read_classes(path: Path, classes: Sequence[str]) -> dict[str, str]:
