@@ -86,10 +86,7 @@ class Window(NamedTuple):
     is_null: NDArray[np.bool_]  # (T,) the CLS token, the position of "no answer"
 
 
-class Scored(NamedTuple):
-    window: Window
-    start: Floats  # (T,)
-    end: Floats  # (T,)
+Scored = tuple[Window, Floats, Floats]  # and its scores of start and end, (T,) each
 
 
 @dataclass
@@ -163,7 +160,7 @@ class SpanModelAnswering:
             )
             for window, start, end in zip(batch, starts, ends, strict=True):
                 tokens = len(window.allowed)
-                yield Scored(window, start[:tokens], end[:tokens])
+                yield window, start[:tokens], end[:tokens]
 
     def _joined(self, context: str, windows: list[Scored], options: Options) -> list[Answer]:
         """The answers of all windows. Spans of one text, in any case, are one answer."""

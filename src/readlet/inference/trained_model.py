@@ -134,10 +134,7 @@ FORMAT = 1
 _BATCH_SIZES = {"cpu": 32, "cuda": 256}
 _OTHER_VERSION = "use a matching version of readlet"
 _NAMES: "dict[TaskName, str]" = {"spans": "reader", "classes": "classifier"}
-_COMMANDS: "dict[TaskName, str]" = {
-    "spans": "ask it with `readlet ask` or `readlet predict`",
-    "classes": "ask it with `readlet classify`",
-}
+_COMMANDS: "dict[TaskName, str]" = {"spans": "ask", "classes": "classify"}
 
 
 @dataclass(repr=False)  # a vocabulary has tens of thousands of words
@@ -254,7 +251,7 @@ def read_model(
             raise bad_input(path / CONFIG, "", str(error), _OTHER_VERSION) from None
         if kind.task != wanted:
             fault = f"is a {_NAMES[kind.task]}, not a {_NAMES[wanted]}"
-            raise bad_input(path, "", fault, _COMMANDS[kind.task])
+            raise bad_input(path, "", fault, f"use `readlet {_COMMANDS[kind.task]}`")
         family = family_of(used)
         device = chosen_device(device) if kind.needs_torch or device != AUTO else "cpu"
         scorer = family.load(path, config)
