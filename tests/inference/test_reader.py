@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 
 from readlet.errors import ReadletError
-from readlet.inference.baseline import LexicalBaseline
 from readlet.inference.calibration import Calibration
 from readlet.inference.inputs import LEVELS
 from readlet.inference.reader import Reader, load_reader
@@ -311,28 +310,6 @@ def test_the_bundled_reader(
     expected = refusing.answer("Who lit the lamp?", LAMP)
     for loaded in (Reader.load(), Reader.load("bundled"), load_reader("bundled")):
         assert loaded.answer("Who lit the lamp?", LAMP) == expected
-    assert capsys.readouterr().err == ""
-
-
-@pytest.mark.parametrize("name", ["bundled", "baseline"])
-def test_a_folder_of_the_same_name_is_not_used(
-    name: str,
-    reader: Reader,
-    refusing: Reader,
-    bundle: Callable[..., Path],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    bundle(replace(refusing, recipe=refusing.recipe | {"name": "inside"}))
-    monkeypatch.chdir(tmp_path)
-    reader.save(Path(name))
-    taken = load_reader(name)
-    assert taken.name == {"bundled": "inside", "baseline": LexicalBaseline().name}[name]
-    (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith(f"readlet: `{name}` is the reader that comes with Readlet")
-    assert line.endswith(f"write ./{name}")
-    assert load_reader(f"./{name}").name == Reader.load(Path(name)).name == "tiny-random"
     assert capsys.readouterr().err == ""
 
 

@@ -111,7 +111,7 @@ def evaluate(
         "options of a reader": options != DEFAULTS,
     }
     is_classifier = reader is not None and stored_task(reader) == "classes"
-    found: Evaluation | ClassEvaluation | SeveralEvaluations
+    found: Any
     show: Callable[[Any], None]
     if reader is not None and len(targets) > 2:
         of_one = {

@@ -211,8 +211,13 @@ def _example(item: Any, place: str) -> Example:
     missing = [key for key in ("question", "context") if key not in item]
     if missing:
         raise ReadletError(f"{place}: a dict without {missing[0]!r}; {_REMEDY}")
-    given = {key: str(item.get(key) or "") for key in ("language", "question_language")}
-    return Example("", item["question"], item["context"], **given)
+    return Example(
+        "",
+        item["question"],
+        item["context"],
+        language=str(item.get("language") or ""),
+        question_language=str(item.get("question_language") or ""),
+    )
 
 
 def _kind(value: Any) -> str:

@@ -25,7 +25,6 @@ from readlet.inference.trained_model import (
     chosen_device,
     read_model,
     reader_folder,
-    warn_of_same_named_folder,
 )
 from readlet.text.languages import checked_codes
 from readlet.types import Example, Prediction
@@ -212,7 +211,6 @@ def load_reader(name: str, *, device: str = AUTO, batch_size: int = 0) -> Answer
             chosen_device(device)
         from readlet.inference.baseline import LexicalBaseline
 
-        warn_of_same_named_folder(BASELINE)
         return LexicalBaseline()
     if not (reader_folder(name) / "config.json").is_file():
         remedy = f"give a reader's folder, a name of the hub, `{BUNDLED}` or `{BASELINE}`"

@@ -14,7 +14,6 @@ from shutil import which
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from readlet.bundled import bundled_reader
-from readlet.console import say
 from readlet.errors import ReadletError, bad_input, extra_needed
 from readlet.inference.saving import CONFIG, foreign_to_reader, replace_model
 from readlet.storage.overwrite import check_folder
@@ -58,17 +57,14 @@ def reader_files(name: str | Path) -> list[Path]:
     """The files that define a reader: recipe, calibration, weights, vocabulary or tokenizer."""
     folder = reader_folder(name)
     files = read_json(folder / CONFIG).get("files")
-    if not isinstance(files, list) or not all(isinstance(name, str) for name in files):
+    if not isinstance(files, list) or not all(map(_is_file_name, files)):
         fault = "is damaged (files: not a list of names)"
         raise bad_input(folder / CONFIG, "", fault, "copy the folder again")
     return [stored_file(folder / name) for name in (CONFIG, "calibration.json", *files)]
 
 
-def warn_of_same_named_folder(name: str) -> None:
-    """A folder in the current directory that has this name too is not used."""
-    if (Path(name) / CONFIG).is_file():
-        what = f"`{name}` is the reader that comes with Readlet"
-        say(f"readlet: {what}; for the folder here write ./{name}")
+def _is_file_name(name: Any) -> bool:
+    return isinstance(name, str) and Path(name).name == name
 
 
 AUTO = "auto"
@@ -234,8 +230,6 @@ def read_model(
     if batch_size < 0:
         raise ReadletError(f"batch_size: {batch_size}; give 1 or more, or 0 for the default")
     path = reader_folder(folder)
-    if folder == BUNDLED:
-        warn_of_same_named_folder(BUNDLED)
     config = read_json(path / CONFIG)
     if config.get("format") != FORMAT:
         fault = f"format {config.get('format')} of {config.get('architecture')!r}"
@@ -283,9 +277,10 @@ def _check_metrics(metrics: dict[str, Any]) -> None:
     for name, kind in _METRICS.items():
         if name in metrics and type(metrics[name]) is not kind:
             raise ValueError(f"{name}: {metrics[name]!r:.40} is not of type {kind.__name__}")
-    for value in [*metrics.get("dev", {}).values(), *metrics.get("dev_raw", {}).values()]:
-        if type(value) not in (int, float):
-            raise ValueError(f"{value!r:.40} is not a number")
+    for part in ("dev", "dev_raw"):
+        for name, value in metrics.get(part, {}).items():
+            if type(value) not in (int, float):
+                raise ValueError(f"{part}, {name}: {value!r:.40} is not a number")
 
 
 def stored_task(name: str) -> "TaskName | None":
