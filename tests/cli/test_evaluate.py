@@ -66,20 +66,6 @@ def test_predicted_answers_are_those_that_are_scored(
     assert again.json()["f1"] == scored.json()["f1"]
 
 
-def test_several_files(readlet: Run, tmp_path: Path, data: Path, sound: list[Example]) -> None:
-    write_examples(tmp_path / "other.json", sound[:2])
-    done = readlet("evaluate", "baseline", data, tmp_path / "other.json")
-    assert done.code == 0
-    rows = [line.split() for line in done.out.splitlines()]
-    assert [(row[0][-10:], row[1]) for row in rows[1:4]] == [
-        (str(data)[-10:], "3"),
-        ("other.json", "2"),
-        ("together", "5"),
-    ]
-    listed = readlet("evaluate", "baseline", data, tmp_path / "other.json", "--json").json()
-    assert [row["total"] for row in listed["files"]] == [3, 2]
-
-
 def test_share_and_language(
     readlet: Run,
     tmp_path: Path,

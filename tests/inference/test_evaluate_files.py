@@ -2,14 +2,13 @@
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from readlet.bundled import corpus
-from readlet.data import read_examples, write_examples
+from readlet.data import read_examples
 from readlet.errors import ReadletError
 from readlet.evaluation.evaluation import Evaluation
 from readlet.evaluation.squad import exact_match
@@ -17,10 +16,9 @@ from readlet.inference.baseline import LexicalBaseline
 from readlet.inference.evaluate_files import (
     evaluate_questions,
     evaluate_sentences,
-    evaluate_several,
     predict,
 )
-from readlet.inference.inputs import ALL_ANSWERABLE, AnswerOptions
+from readlet.inference.inputs import ALL_ANSWERABLE
 from readlet.inference.prediction_files import (
     read_predictions,
     read_probabilities,
@@ -143,35 +141,3 @@ def test_the_calibration_error_of_a_reader_is_reported() -> None:
     shown = result.as_json()
     assert shown["calibration_error"] == result.calibration_error
     assert sum(bin["predictions"] for bin in shown["reliability"]) == len(examples)
-
-
-@pytest.fixture
-def files(tmp_path: Path) -> list[str]:
-    """Two files with the same ids: one with impossible questions, one without."""
-    examples = list(read_examples(corpus("test")))
-    answerable = [replace(e, id=examples[n].id) for n, e in enumerate(examples) if e.answers]
-    paths = [str(tmp_path / name) for name in ("a.json", "b.json")]
-    write_examples(Path(paths[0]), examples[:24])
-    write_examples(Path(paths[1]), answerable[:20])
-    return paths
-
-
-@pytest.mark.parametrize("options", [{}, {"min_confidence": 0.7}, {"min_confidence": "always"}])
-def test_rows_are_those_of_single_files(files: list[str], options: dict[str, Any]) -> None:
-    chosen = AnswerOptions(**options)
-    several = evaluate_several("baseline", files, options=chosen)
-    alone = [evaluate_questions(file, reader="baseline", options=chosen) for file in files]
-    assert list(several.parts) == files
-    for row, one in zip(several.parts.values(), alone, strict=True):
-        assert row.official == pytest.approx(one.official)
-        assert row.intervals == one.intervals
-        assert row.calibration_error == one.calibration_error
-        assert row.missing == []
-    together = several.together.official
-    assert together["total"] == 44
-    for name in ("exact", "f1"):
-        parts = sum(one.official[name] * one.official["total"] for one in alone)
-        assert together[name] == pytest.approx(parts / 44)
-    listed = several.as_json()
-    assert [row["file"] for row in listed["files"]] == files
-    assert listed["together"]["total"] == 44

@@ -28,10 +28,8 @@ if TYPE_CHECKING:
     from readlet.evaluation.statistics import ReliabilityBin
     from readlet.evaluation.evaluation import ClassEvaluation, Evaluation
     from readlet.evaluation.task import Task
-    from readlet.inference.evaluate_files import SeveralEvaluations
 
 _MISSING_SHOWN = 5
-_NAME_SHOWN = 22  # characters of a file name in a table of 80 columns
 _CONFUSION_SHOWN = 8  # classes in a table; --json has any number
 
 
@@ -39,9 +37,9 @@ def evaluate(
     targets: Annotated[
         list[str],
         typer.Argument(
-            metavar="[READER] DATA...",
-            help="A reader (a folder, `bundled` or `baseline`) or a classifier, and a data file; "
-            "of several files, one table. With --predictions: only the data file.",
+            metavar="[READER] DATA",
+            help="A reader (a folder, `bundled` or `baseline`) or a classifier, and a data file. "
+            "With --predictions: only the data file.",
         ),
     ],
     predictions: Annotated[
@@ -83,9 +81,7 @@ def evaluate(
     """Score a reader, a classifier, or a file of predictions.
 
     The scores are exactly those of the official scripts. GLUE files are scored by the metrics
-    of their task, a classifier by those of its recipe. A reader on several files: a row for
-    each, and one for all questions together; --json has the whole report of each. Exit code 1:
-    predictions are missing.
+    of their task, a classifier by those of its recipe. Exit code 1: predictions are missing.
     """
     from readlet.data.columns import DataFormat
     from readlet.data.datasets import content_of, task_of
@@ -93,7 +89,7 @@ def evaluate(
     from readlet.inference.trained_model import stored_task
 
     reader = targets[0] if len(targets) > 1 else None
-    if (reader is None) == (predictions is None):
+    if len(targets) > 2 or (reader is None) == (predictions is None):
         raise ReadletError("give READER DATA, or --predictions FILE DATA")
     if device != "auto" and reader is None:
         raise ReadletError("--device: not with a file of predictions; leave it out")
@@ -110,36 +106,14 @@ def evaluate(
         "--rules": rules is not None,
         "options of a reader": options != DEFAULTS,
     }
-    is_classifier = reader is not None and stored_task(reader) == "classes"
     found: Any
     show: Callable[[Any], None]
-    if reader is not None and len(targets) > 2:
-        of_one = {
-            "--na-probs": na_probs is not None,
-            "--against": against is not None,
-        }
-        _reject_options(f"{len(targets) - 1} data files", "these options are for one file", of_one)
-        if is_classifier:
-            raise ReadletError(f"{reader}: a classifier; give one data file at a time")
-        found = files.evaluate_several(
-            reader,
-            targets[1:],
-            options=options,
-            rules=rules,
-            data_format=data_format,
-            device=device,
-        )
-        show, missing = _show_several, []
-    elif reader is not None and is_classifier:
+    if reader is not None and stored_task(reader) == "classes":
         _reject_options(reader, "a classifier", of_questions)
         found = files.evaluate_classifier(
-            reader,
-            data,
-            against=against,
-            device=device,
-            data_format=data_format,
+            reader, data, against=against, device=device, data_format=data_format
         )
-        show, missing = _show_classes, found.missing
+        show = _show_classes
     elif (task := task_of(data, data_format)) or (
         predictions is not None and content_of(data, data_format) == "texts"
     ):
@@ -149,7 +123,7 @@ def evaluate(
         found = files.evaluate_sentences(
             data, task, predictions, against=against, data_format=data_format
         )
-        show, missing = _show_classes, found.missing
+        show = _show_classes
     else:
         found = files.evaluate_questions(
             data,
@@ -163,12 +137,12 @@ def evaluate(
             data_format=data_format,
             device=device,
         )
-        show, missing = show_evaluation, found.missing
+        show = show_evaluation
     if as_json:
         print_json(found.as_json())
     else:
         show(found)
-    raise typer.Exit(int(bool(missing) and not allow_missing))
+    raise typer.Exit(int(bool(found.missing) and not allow_missing))
 
 
 def _reject_options(source: str, what: str, options: dict[str, bool]) -> None:
@@ -211,31 +185,7 @@ def show_evaluation(evaluation: "Evaluation") -> None:
     _show_missing(evaluation.missing)
 
 
-def _show_several(several: "SeveralEvaluations") -> None:
-    """A row for each file with 95% intervals; the F1 of questions with and without an answer."""
-    table = Table(box=None)
-    table.add_column("", no_wrap=True)
-    for name in (SPANS.noun, "EM", "95%", "F1", "95%", "with", "without"):
-        table.add_column(name, justify="right")
-    for name, evaluation in {**several.parts, "together": several.together}.items():
-        official = evaluation.official
-        cells = [f"{official['total']:,}"]
-        for metric in SPANS.headline:
-            low, high = evaluation.intervals[metric]
-            cells += [f"{official[metric]:.1f}", f"{low:.1f}–{high:.1f}"]
-        kinds = (official.get(f"{kind}_f1") for kind in ("HasAns", "NoAns"))
-        cells += ["" if value is None else f"{value:.1f}" for value in kinds]
-        table.add_row(Text(_short(name)), *cells)
-    console.print(table)
-    console.print("with, without: F1 of the questions with an answer, and of those without")
-
-
-def _short(name: str) -> str:
-    """The end of a path, which distinguishes files."""
-    return name if len(name) <= _NAME_SHOWN else f"…{name[1 - _NAME_SHOWN :]}"
-
-
-def _show_classes(evaluation: "Evaluation") -> None:
+def _show_classes(evaluation: "ClassEvaluation") -> None:
     task, official = evaluation.task, evaluation.official
     table = Table(box=None)
     title = task.name.partition(":")[0]  # its metrics are in the rows

@@ -13,7 +13,6 @@ from readlet.types import Classification, Sentence
 if TYPE_CHECKING:
     from readlet.evaluation.task import Task
     from readlet.inference.calibration import ClassCalibration
-    from readlet.inference.model_card import CardParts
     from readlet.models.family import ClassScorer, Floats
     from readlet.text.labels import Labels
     from readlet.text.subwords import SentenceRows
@@ -92,11 +91,6 @@ class Classifier(TrainedModel):
             remedy = "give a second text" if self.scorer.encoder.pairs else "give one text"
             raise ReadletError(f"{fault}; {remedy}")
         return Sentence("", first, None, second)
-
-    def card_parts(self) -> "CardParts":
-        from readlet.inference.model_card import classifier_parts
-
-        return classifier_parts(self)
 
     @classmethod
     def load(cls, folder: str | Path, *, device: str = AUTO, batch_size: int = 0) -> "Classifier":

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -63,7 +62,12 @@ def evaluate_questions(
     given = read_predictions(predictions) if predictions else {}
     probabilities = read_probabilities(na_probs) if na_probs else None
     other = read_predictions(against) if against else None
-    examples, numbers = _questions(data, data_format, options)
+    as_read = [options.in_languages(example) for example in read_examples(data, data_format)]
+    if not as_read:
+        raise bad_input(data, "", "contains no questions", "give data with questions")
+    warn_of_repeated_ids(as_read, "a number is appended")
+    examples = with_own_ids(as_read)
+    numbers = {e.id: old.id for e, old in zip(examples, as_read, strict=True) if e.id != old.id}
     other = other and _with_numbers(other, numbers)
     if reader is None:
         return evaluate(
@@ -75,19 +79,7 @@ def evaluate_questions(
             rules=rules,
         )
     predicted = predict(load_reader(reader, device=device), examples, options)
-    return _evaluate_reader(examples, predicted, options, against=other, rules=rules)
-
-
-def _questions(
-    data: str, data_format: DataFormat, options: AnswerOptions
-) -> tuple[list[Example], dict[str, str]]:
-    """The questions of a file, repeated ids with a number; and the ids without, by those with."""
-    read = [options.in_languages(example) for example in read_examples(data, data_format)]
-    if not read:
-        raise bad_input(data, "", "contains no questions", "give data with questions")
-    warn_of_repeated_ids(read, "a number is appended")
-    examples = with_own_ids(read)
-    return examples, {e.id: old.id for e, old in zip(examples, read, strict=True) if e.id != old.id}
+    return evaluate_reader(examples, predicted, options, against=other, rules=rules)
 
 
 def _with_numbers(values: dict[str, T], numbers: Mapping[str, str]) -> dict[str, T]:
@@ -95,7 +87,7 @@ def _with_numbers(values: dict[str, T], numbers: Mapping[str, str]) -> dict[str,
     return {number: values[own] for number, own in numbers.items() if own in values} | values
 
 
-def _evaluate_reader(
+def evaluate_reader(
     examples: Sequence[Example],
     predicted: Mapping[str, Prediction],
     options: AnswerOptions,
@@ -140,64 +132,6 @@ def predict(
     """The reader's prediction for every question, by id, with a progress bar."""
     predictions = track(reader.answer_batch(examples, options), len(examples), reader.name)
     return {e.id: prediction for e, prediction in zip(examples, predictions, strict=True)}
-
-
-@dataclass(frozen=True)
-class SeveralEvaluations:
-    """The evaluation of each set, in the order given, and of all their questions together."""
-
-    parts: dict[str, Evaluation]
-    together: Evaluation
-
-    def as_json(self) -> dict[str, Any]:
-        rows = [{"file": name} | evaluation.as_json() for name, evaluation in self.parts.items()]
-        return {"files": rows, "together": self.together.as_json()}
-
-
-def evaluate_several(
-    reader: str,
-    files: Sequence[str],
-    *,
-    options: AnswerOptions = DEFAULTS,
-    rules: Rules | None = None,
-    data_format: DataFormat = PLAIN,
-    device: str = AUTO,
-) -> SeveralEvaluations:
-    """Score a reader on the questions of each file; all are read before the first answer."""
-    parts: dict[str, Sequence[Example]] = {}
-    for file in files:
-        if file in parts:
-            raise bad_input(file, "", "is given twice", "name each file once")
-        parts[file], _ = _questions(file, data_format, options)
-    return evaluate_parts(load_reader(reader, device=device), parts, options, rules=rules)
-
-
-def evaluate_parts(
-    reader: Answerer,
-    parts: Mapping[str, Sequence[Example]],
-    options: AnswerOptions = DEFAULTS,
-    *,
-    rules: Rules | None = None,
-) -> SeveralEvaluations:
-    """Score a reader on sets of questions by name. Ids are unique within a set.
-
-    Without `rules`, each set is scored by the rules that it would have alone.
-    """
-    # Numbered: two sets may have the same ids.
-    numbered = {
-        name: [replace(example, id=f"{number}:{example.id}") for example in part]
-        for number, (name, part) in enumerate(parts.items(), 1)
-    }
-    every = [example for part in numbered.values() for example in part]
-    predicted = predict(reader, every, options)
-
-    def scored(part: Sequence[Example]) -> Evaluation:
-        own = {example.id: predicted[example.id] for example in part}
-        return _evaluate_reader(part, own, options, rules=rules)
-
-    return SeveralEvaluations(
-        {name: scored(part) for name, part in numbered.items()}, scored(every)
-    )
 
 
 def evaluate_sentences(

@@ -3,7 +3,7 @@
 import platform
 import re
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -32,7 +32,7 @@ class CardParts(NamedTuple):
 def model_card(model: "TrainedModel") -> str:
     """Data, recipe, scores, versions, seed and commit as Markdown."""
     notice = ["## Licence and data", "", model.notice.strip(), ""] if model.notice else []
-    parts = model.card_parts()
+    parts = _PARTS[model.kind_of_task](model)
     lines = [
         "---",
         card_data(model),
@@ -193,7 +193,7 @@ def _table(rows: Mapping[str, str]) -> list[str]:
     return ["| | |", "|---|---|", *(f"| {name} | {value} |" for name, value in rows.items())]
 
 
-def reader_parts(reader: "Reader") -> CardParts:
+def _reader_parts(reader: "Reader") -> CardParts:
     always = "; it always gives an answer."
     ending = ", or reports that there is none." if reader.scorer.can_abstain else always
     raw = reader.metrics.get("dev_raw", {})
@@ -208,7 +208,7 @@ def reader_parts(reader: "Reader") -> CardParts:
     return CardParts("a small reader", introduction, below, reader.calibration.questions)
 
 
-def classifier_parts(classifier: "Classifier") -> CardParts:
+def _classifier_parts(classifier: "Classifier") -> CardParts:
     labels = classifier.labels
     title = "a small classifier"
     what = "pairs of texts" if classifier.scorer.encoder.pairs else "texts"
@@ -219,6 +219,12 @@ def classifier_parts(classifier: "Classifier") -> CardParts:
         below.append(f"The expected calibration error of its probabilities there is {error:.3f}.")
     introduction = f"Puts {what} into one of {len(labels.classes)} classes."
     return CardParts(title, introduction, below, classifier.calibration.texts)
+
+
+_PARTS: dict[str, Callable[[Any], CardParts]] = {
+    "spans": _reader_parts,
+    "classes": _classifier_parts,
+}
 
 
 @cache  # to find it takes milliseconds

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from readlet.inference.calibration import Calibration, DocumentOdds
     from readlet.inference.decoding import AnswerChunk, Answered
     from readlet.inference.documents import Documents, Found, Passages
-    from readlet.inference.model_card import CardParts
     from readlet.models.family import SpanScorer
 
 MapChunks = Callable[
@@ -70,11 +69,6 @@ class Reader(TrainedModel, Answerer):
         from readlet.evaluation.squad import SPANS
 
         return SPANS
-
-    def card_parts(self) -> "CardParts":
-        from readlet.inference.model_card import reader_parts
-
-        return reader_parts(self)
 
     @property
     def takes_unanswerable_share(self) -> bool:

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from readlet.evaluation.task import Task
-    from readlet.inference.model_card import CardParts
     from readlet.models.family import Scorer, TaskName
     from readlet.models.kinds import Kind
 
@@ -177,10 +176,6 @@ class TrainedModel(ABC):
     def config(self) -> dict[str, Any]:
         """The fields of `config.json` besides format, files and recipe."""
         return self.scorer.config()
-
-    @abstractmethod
-    def card_parts(self) -> "CardParts":
-        """The parts of its model card that depend on the task."""
 
     def save(self, folder: str | Path) -> None:
         """Write the model's folder. `config.json` comes last: with it the folder is complete.

@@ -4,7 +4,7 @@ Requests become queue items: lists are paired, and their sizes are checked.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -124,18 +124,15 @@ def answer_all(reader: Answerer, asked: Sequence[Question]) -> list[Prediction]:
     return [found[number] for number in range(len(asked))]
 
 
+_OPTIONS = {field.name for field in fields(AnswerOptions)}
+
+
 def options_of(asked: AnswerRequest | AskRequest, limits: Limits) -> AnswerOptions:
     """How the questions of a request are to be answered."""
     if asked.n_best > limits.n_best:
         raise RequestError(422, f"n_best: {asked.n_best}; at most {limits.n_best}")
     try:
-        return AnswerOptions(
-            n_best=asked.n_best,
-            min_confidence=asked.min_confidence,
-            unanswerable_share=asked.unanswerable_share,
-            language=asked.language,
-            question_language=asked.question_language,
-        )
+        return AnswerOptions(**asked.model_dump(include=_OPTIONS))
     except ReadletError as error:
         raise RequestError(422, str(error)) from None
 
