@@ -313,15 +313,6 @@ def test_the_bundled_reader(
     assert capsys.readouterr().err == ""
 
 
-def test_a_package_without_a_reader_reports_it(bundle: Callable[..., Path]) -> None:
-    bundle()
-    for load in (Reader.load, lambda: Reader.load("bundled"), lambda: load_reader("bundled")):
-        with pytest.raises(ReadletError, match="has no bundled reader") as e:
-            load()
-        assert "./bundled" in str(e.value)
-        assert "\n" not in str(e.value)
-
-
 def test_a_reader_knows_its_device_and_batch_size(refusing: Reader, folder: Path) -> None:
     usual, small = Reader.load(folder), Reader.load(folder, device="cpu", batch_size=3)
     assert (usual.device, usual.rows_at_once, small.rows_at_once) == ("cpu", 32, 3)

@@ -40,16 +40,11 @@ def reader_folder(name: str | Path) -> Path:
     """The folder of a reader, of the `bundled` one, or of one of the hub, downloaded once."""
     if isinstance(name, Path):
         return name
-    if name != BUNDLED:
-        from readlet.inference.hub import downloaded, is_hub_name
+    if name == BUNDLED:
+        return bundled_reader()
+    from readlet.inference.hub import downloaded, is_hub_name
 
-        return downloaded(name) if is_hub_name(name) else Path(name)
-    folder = bundled_reader()
-    if folder is None:
-        fault = "this copy of Readlet has no bundled reader"
-        remedy = f"name a reader's folder (./{BUNDLED} for one of this name), or `{BASELINE}`"
-        raise bad_input(BUNDLED, "", fault, remedy)
-    return folder
+    return downloaded(name) if is_hub_name(name) else Path(name)
 
 
 def reader_files(name: str | Path) -> list[Path]:
