@@ -31,41 +31,6 @@ def saved(folder: Path, content: object) -> Path:
     return path
 
 
-def test_reader(readlet: Run, tmp_path: Path, data: Path) -> None:
-    out = tmp_path / "answers.json"
-    done = readlet("evaluate", "baseline", data, "--json")
-    assert done.code == 0
-    assert isinstance(done.json(), dict)
-    assert readlet("predict", "baseline", data, "--out", out).code == 0
-    again = readlet("evaluate", data, "--predictions", out)
-    assert again.code == 0
-    assert "with answer" in again.out
-
-
-def test_predicted_answers_are_those_that_are_scored(
-    readlet: Run,
-    tmp_path: Path,
-    data: Path,
-    sound: list[Example],
-    bundle: Callable[..., Path],
-    random_reader: Callable[..., Any],
-) -> None:
-    inside = random_reader(*(example.context for example in sound), null=True)
-    bundle(inside)
-    found = [inside.answer(e.question, e.context) for e in sound]
-    shares = sorted(p.score / (p.score + p.no_answer) for p in found)
-    assert shares[0] < shares[-1]
-    line = ("--min-confidence", (shares[0] + shares[-1]) / 2)
-    out = tmp_path / "answers.json"
-    scored = readlet("evaluate", "bundled", data, *line, "--json")
-    assert readlet("predict", "bundled", data, *line, "--out", out).code == 0
-    refused = [text for text in json.loads(out.read_text()).values() if not text]
-    assert 0 < len(refused) < len(sound)
-    again = readlet("evaluate", data, "--predictions", out, "--json")
-    assert again.json()["exact"] == scored.json()["exact"]
-    assert again.json()["f1"] == scored.json()["f1"]
-
-
 def test_share_and_language(
     readlet: Run,
     tmp_path: Path,

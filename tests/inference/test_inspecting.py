@@ -74,19 +74,13 @@ def test_contributions_sum_to_the_scores(encoder_reader: Build, mix: str) -> Non
     assert np.ptp(view.scores) > 0.5
 
 
-def test_a_block_over_the_layers_has_no_contributions(encoder_reader: Build) -> None:
-    view = inspect_answer(encoder_reader("encoder"), QUESTION, LAMP).layers
-    assert view is not None
-    assert view.contributions is None
-    np.testing.assert_allclose(view.weights.sum(axis=0), 1.0, atol=1e-5)
-
-
-@pytest.mark.parametrize("mix", ["dot", "weighted", "scalar-softmax", "last"])
+@pytest.mark.parametrize("mix", ["dot", "weighted", "scalar-softmax", "last", "encoder"])
 def test_normalised_weights_sum_to_one(encoder_reader: Build, mix: str) -> None:
     view = inspect_answer(encoder_reader(mix), QUESTION, LAMP).layers
     assert view is not None
     assert view.weights.shape == (2, len(view.tokens), 2)
     np.testing.assert_allclose(view.weights.sum(axis=0), 1.0, atol=1e-5)
+    assert (view.contributions is None) == (mix == "encoder")  # a block over the layers
 
 
 def test_weights_of_dot_are_softmax_of_the_scores_of_each_layer(encoder_reader: Build) -> None:

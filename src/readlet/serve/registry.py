@@ -139,16 +139,13 @@ def options_of(asked: AnswerRequest | AskRequest, limits: Limits) -> AnswerOptio
 
 def questions_of(asked: AnswerRequest, options: AnswerOptions, limits: Limits) -> list[Question]:
     """The questions of a request, each with its passage."""
-    questions = _listed(asked.question, "question", limits)
+    questions = _texts(asked.question, "question", limits.question_characters, limits)
+    passages = _texts(asked.passage, "passage", limits.passage_characters, limits)
     if isinstance(asked.passage, str):
-        passages = [asked.passage] * len(questions)
-    else:
-        passages = _listed(asked.passage, "passage", limits)
+        passages *= len(questions)
     if len(questions) != len(passages):
         reason = f"{len(questions)} questions, {len(passages)} passages"
         raise RequestError(422, f"{reason}; give one passage, or one for each question")
-    for question, passage in zip(questions, passages, strict=True):
-        _check_question(question, passage, limits)
     return [
         Question(Example("", question, passage), options)
         for question, passage in zip(questions, passages, strict=True)
@@ -183,35 +180,29 @@ def documents_of(asked: AskRequest, limits: Limits) -> dict[str, DocumentText]:
 
 def class_texts(asked: ClassifyRequest, limits: Limits, *, pairs: bool) -> list[Text]:
     """The texts of a request, or its pairs of texts."""
-    texts = _listed(asked.text, "text", limits)
-    for text in texts:
-        _check(text, "text", limits.text_characters)
+    texts = _texts(asked.text, "text", limits.text_characters, limits)
     if (asked.second is not None) != pairs:
         remedy = "give `second`, too" if pairs else "leave `second` out"
         raise RequestError(422, f"was trained on {'pairs' if pairs else 'single texts'}; {remedy}")
     if asked.second is None:
         return list(texts)
-    seconds = _listed(asked.second, "second", limits)
+    seconds = _texts(asked.second, "second", limits.text_characters, limits)
     if len(texts) != len(seconds):
         reason = f"{len(texts)} texts, {len(seconds)} second texts"
         raise RequestError(422, f"{reason}; give one for each text")
-    for text in seconds:
-        _check(text, "second", limits.text_characters)
     return list(zip(texts, seconds, strict=True))
 
 
-def _listed(given: str | list[str], name: str, limits: Limits) -> list[str]:
+def _texts(given: str | list[str], name: str, most: int, limits: Limits) -> list[str]:
+    """One text or several, each of at most so many characters."""
     texts = [given] if isinstance(given, str) else given
     if not texts:
         raise RequestError(422, f"{name}: the list is empty")
     if len(texts) > limits.questions:
         raise RequestError(422, f"{name}: {len(texts)} of them; at most {limits.questions}")
+    for text in texts:
+        _check(text, name, most)
     return texts
-
-
-def _check_question(question: str, passage: str, limits: Limits) -> None:
-    _check(question, "question", limits.question_characters)
-    _check(passage, "passage", limits.passage_characters)
 
 
 def _check(text: str, name: str, most: int) -> None:
