@@ -107,15 +107,7 @@ class Classifier(TrainedModel):
         found = read_model(folder, "classes", device=device, batch_size=batch_size)
         with damage_of(found.path / "calibration.json"):
             calibration = ClassCalibration.model_validate(found.calibration)
-        return cls(
-            found.scorer,
-            found.recipe,
-            calibration,
-            found.metrics,
-            found.notice,
-            found.device,
-            batch_size,
-        )
+        return cls(calibration=calibration, **found.others)
 
 
 def scores_in_order(scorer: "ClassScorer", rows: "SentenceRows", batch_size: int) -> "Floats":

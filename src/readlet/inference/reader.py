@@ -186,16 +186,7 @@ class Reader(TrainedModel, Answerer):
             calibration = Calibration.from_json(found.calibration)
         with damage_of(found.path / "config.json"):
             languages = checked_codes(found.config.get("languages", []))
-        return cls(
-            found.scorer,
-            found.recipe,
-            calibration,
-            found.metrics,
-            found.notice,
-            found.device,
-            batch_size,
-            languages,
-        )
+        return cls(calibration=calibration, languages=languages, **found.others)
 
 
 def load_reader(name: str, *, device: str = AUTO, batch_size: int = 0) -> Answerer:

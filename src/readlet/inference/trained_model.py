@@ -201,14 +201,11 @@ class TrainedModel(ABC):
 class StoredModel(NamedTuple):
     """The content of a model's folder."""
 
-    scorer: Any
-    recipe: dict[str, Any]
+    path: Path
     config: dict[str, Any]
     calibration: dict[str, Any]
-    metrics: dict[str, Any]
-    notice: str
-    path: Path
-    device: str
+    others: dict[str, Any]
+    """The other fields of a `TrainedModel`."""
 
 
 def read_model(
@@ -247,7 +244,15 @@ def read_model(
     if os.path.lexists(path / "NOTICE.md"):
         with damage_of(path / "NOTICE.md"):
             notice = stored_text(path / "NOTICE.md")
-    return StoredModel(scorer, recipe, config, calibration, metrics, notice, path, device)
+    others = {
+        "scorer": scorer,
+        "recipe": recipe,
+        "metrics": metrics,
+        "notice": notice,
+        "device": device,
+        "batch_size": batch_size,
+    }
+    return StoredModel(path, config, calibration, others)
 
 
 _METRICS = {
