@@ -68,9 +68,6 @@ def evaluate(
             help="Rules of the official script.", show_default="2.0 if any question is unanswerable"
         ),
     ] = None,
-    allow_missing: Annotated[
-        bool, typer.Option(help="Exit with 0 even if predictions are missing.")
-    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     language: Language = "",
     question_language: QuestionLanguage = "",
@@ -142,7 +139,7 @@ def evaluate(
         print_json(found.as_json())
     else:
         show(found)
-    raise typer.Exit(int(bool(found.missing) and not allow_missing))
+    raise typer.Exit(int(bool(found.missing)))
 
 
 def _reject_options(source: str, what: str, options: dict[str, bool]) -> None:
