@@ -25,8 +25,7 @@ from readlet.evaluation.statistics import calibration_error
 from readlet.inference.inputs import DEFAULTS, AnswerOptions
 
 if TYPE_CHECKING:
-    from readlet.evaluation.statistics import ReliabilityBin
-    from readlet.evaluation.evaluation import ClassEvaluation, Evaluation
+    from readlet.evaluation.evaluation import Evaluation
     from readlet.evaluation.task import Task
 
 _MISSING_SHOWN = 5
@@ -182,7 +181,7 @@ def show_evaluation(evaluation: "Evaluation") -> None:
     _show_missing(evaluation.missing)
 
 
-def _show_classes(evaluation: "ClassEvaluation") -> None:
+def _show_classes(evaluation: "Evaluation") -> None:
     task, official = evaluation.task, evaluation.official
     table = Table(box=None)
     title = task.name.partition(":")[0]  # its metrics are in the rows

@@ -13,12 +13,7 @@ from readlet.data.rows import label_text
 from readlet.data.tables import GlueTask
 from readlet.errors import ReadletError, bad_input
 from readlet.evaluation.classification import CLASSES, GLUE_CLASSES, class_task
-from readlet.evaluation.evaluation import (
-    ClassEvaluation,
-    Evaluation,
-    evaluate,
-    evaluate_classes,
-)
+from readlet.evaluation.evaluation import Evaluation, evaluate, evaluate_classes
 from readlet.evaluation.squad import Rules
 from readlet.inference.classifier import Classifier
 from readlet.inference.inputs import DEFAULTS, Answerer, AnswerOptions
@@ -141,7 +136,7 @@ def evaluate_sentences(
     *,
     against: Path | None = None,
     data_format: DataFormat = PLAIN,
-) -> ClassEvaluation:
+) -> Evaluation:
     """Score a file of predicted classes on texts with labels; missing ones count as wrong.
 
     GLUE files have the metrics of their task, all others accuracy and macro F1.
@@ -165,7 +160,7 @@ def evaluate_classifier(
     against: Path | None = None,
     data_format: DataFormat = PLAIN,
     device: str = AUTO,
-) -> ClassEvaluation:
+) -> Evaluation:
     """Score a classifier on texts with labels, by its own metrics."""
     loaded = Classifier.load(classifier, device=device)
     sentences = read_labelled(data, data_format=data_format)
