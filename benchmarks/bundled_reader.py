@@ -47,7 +47,7 @@ from readlet.evaluation.evaluation import Evaluation
 from readlet.evaluation.squad import score_questions, summary
 from readlet.export.beside_weights import add_onnx_model
 from readlet.inference.decoding import Predictor
-from readlet.inference.evaluate_questions import evaluate_questions, predict
+from readlet.inference.evaluate_files import evaluate_questions, predict
 from readlet.inference.fit_calibration import calibrate
 from readlet.inference.inputs import ALL_ANSWERABLE, AnswerOptions
 from readlet.inference.reader import Reader

@@ -13,14 +13,15 @@ import argparse
 import random
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from readlet.bundled import corpus
 from readlet.data import read_examples
 from readlet.errors import ReadletError
 from readlet.evaluation.evaluation import Evaluation
-from readlet.inference.evaluate_questions import SeveralEvaluations, evaluate_parts
-from readlet.inference.inputs import ALL_ANSWERABLE, DEFAULTS, AnswerOptions
+from readlet.inference.evaluate_files import evaluate_reader, predict
+from readlet.inference.inputs import ALL_ANSWERABLE, DEFAULTS, Answerer, AnswerOptions
 from readlet.inference.reader import load_reader
 from readlet.storage.files import write_text
 from readlet.types import Example
@@ -72,6 +73,32 @@ def parts_of(data: Path, most: int) -> dict[str, Sequence[Example]]:
         unseen = [e for e in read_examples(data / file) if e.title not in known]
         parts[name] = draw.sample(unseen, most) if 0 < most < len(unseen) else unseen
     return parts | bundled_kinds()
+
+
+@dataclass(frozen=True)
+class SeveralEvaluations:
+    """The evaluation of each part, and of all their questions together."""
+
+    parts: dict[str, Evaluation]
+    together: Evaluation
+
+
+def evaluate_parts(
+    reader: Answerer, parts: Mapping[str, Sequence[Example]], options: AnswerOptions
+) -> SeveralEvaluations:
+    # Numbered: two parts may have the same ids.
+    numbered = {
+        name: [replace(example, id=f"{number}:{example.id}") for example in part]
+        for number, (name, part) in enumerate(parts.items(), 1)
+    }
+    every = [example for part in numbered.values() for example in part]
+    predicted = predict(reader, every, options)
+
+    def scored(part: Sequence[Example]) -> Evaluation:
+        return evaluate_reader(part, {e.id: predicted[e.id] for e in part}, options)
+
+    of_parts = {name: scored(part) for name, part in numbered.items()}
+    return SeveralEvaluations(of_parts, scored(every))
 
 
 def rows(usual: SeveralEvaluations, bold: SeveralEvaluations) -> Iterator[str]:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from readlet.data import read_examples
 from readlet.evaluation.squad import f1
 from readlet.evaluation.statistics import expected_calibration_error
-from readlet.inference.evaluate_questions import predict
+from readlet.inference.evaluate_files import predict
 from readlet.inference.inputs import LEVELS, AnswerOptions
 from readlet.inference.reader import Reader
 from readlet.types import Example

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from readlet.data import read_questions
 from readlet.evaluation.squad import rules_of, score_questions, summary
-from readlet.inference.evaluate_questions import predict
+from readlet.inference.evaluate_files import predict
 from readlet.inference.inputs import ALL_ANSWERABLE
 from readlet.inference.reader import Reader
 from readlet.models.recipe_files import load_recipe

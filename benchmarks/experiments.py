@@ -29,7 +29,7 @@ from readlet.experiments.grid import Run, expand, plan
 from readlet.experiments.runner import run_grid
 from readlet.experiments.spec import Table
 from readlet.experiments.store import Result, versions
-from readlet.inference.evaluate_questions import write_predictions
+from readlet.inference.prediction_files import write_predictions
 
 QUESTIONS = 10_570  # SQuAD 1.1 dev
 SHARE_LIMIT, REPORT_LIMIT = 0.02, 10.0

@@ -31,7 +31,7 @@ from readlet.data import read_examples, write_examples
 from readlet.errors import ReadletError
 from readlet.evaluation.squad import exact_match, score_questions, summary
 from readlet.evaluation.statistics import expected_calibration_error
-from readlet.inference.evaluate_questions import predict
+from readlet.inference.evaluate_files import predict
 from readlet.inference.reader import Reader
 from readlet.models.recipe_files import load_recipe
 from readlet.training.train import train_reader

@@ -25,7 +25,7 @@ from readlet.evaluation.squad import rules_of, score_questions
 from readlet.evaluation.statistics import bootstrap_interval, paired_permutation
 from readlet.experiments.grid import plan
 from readlet.experiments.store import READER, find_finished
-from readlet.inference.evaluate_questions import predict
+from readlet.inference.evaluate_files import predict
 from readlet.inference.inputs import ALL_ANSWERABLE
 from readlet.inference.reader import Reader
 from readlet.types import Example

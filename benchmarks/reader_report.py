@@ -24,7 +24,7 @@ from readlet.errors import ReadletError, bad_input
 from readlet.evaluation.evaluation import Evaluation, evaluate, group_members
 from readlet.evaluation.squad import Rules, rules_of
 from readlet.experiments.store import read_log
-from readlet.inference.evaluate_questions import predict
+from readlet.inference.evaluate_files import predict
 from readlet.inference.reader import Reader
 from readlet.models.recipe_files import recipe_of
 from readlet.storage.files import atomic_text, text_chunks

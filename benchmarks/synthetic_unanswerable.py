@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 from readlet.augmentation.unanswerable_questions import how_many, pair_up
 from readlet.data import read_examples, write_examples
 from readlet.evaluation.squad import no_answer_area
-from readlet.inference.evaluate_questions import evaluate_questions, predict
+from readlet.inference.evaluate_files import evaluate_questions, predict
 from readlet.inference.inputs import ALL_ANSWERABLE, AnswerOptions
 from readlet.inference.reader import Reader
 from readlet.models.recipe_files import load_recipe

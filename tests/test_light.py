@@ -89,8 +89,8 @@ def test_a_server_answers() -> None:
 
     from readlet.inference.reader import Reader
     from readlet.serve.app import make_app
-    from readlet.serve.limits import Limits
-    from readlet.serve.monitoring import Counters
+    from readlet.serve.batching import Counters
+    from readlet.serve.messages import Limits
     from readlet.serve.registry import serve_models
 
     limits, counters = Limits(), Counters()

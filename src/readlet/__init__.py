@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from readlet.errors import ReadletError
     from readlet.inference.classifier import Classifier
     from readlet.inference.documents import Documents, Found
-    from readlet.inference.evaluate_questions import evaluate_questions
+    from readlet.inference.evaluate_files import evaluate_questions
     from readlet.inference.inputs import AnswerOptions
     from readlet.inference.predict_file import predict_file
     from readlet.inference.publish import Published, publish
@@ -71,7 +71,7 @@ _MODULES = {
     "Sentence": "types",
     "Span": "types",
     "augment_files": "augmentation.pipeline",
-    "evaluate_questions": "inference.evaluate_questions",
+    "evaluate_questions": "inference.evaluate_files",
     "load_recipe": "models.recipe_files",
     "predict_file": "inference.predict_file",
     "publish": "inference.publish",

@@ -13,7 +13,6 @@ from readlet.evaluation.squad import score_questions, summary
 from readlet.inference.reader import Reader
 
 FOLDER = bundled_reader()
-pytestmark = pytest.mark.skipif(FOLDER is None, reason="this copy of the package has no reader")
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +21,6 @@ def reader() -> Reader:
 
 
 def test_it_is_small_enough_to_bundle() -> None:
-    assert FOLDER is not None
     assert sum(path.stat().st_size for path in FOLDER.rglob("*")) <= 25_000_000
 
 
@@ -74,13 +72,11 @@ def test_its_graph_has_the_scores_of_torch(reader: Reader) -> None:
 def test_its_graph_has_plain_attention() -> None:
     """An older one would be right, but slower: `add_onnx_model` of its folder makes a new one."""
     onnx = pytest.importorskip("onnx")
-    assert FOLDER is not None
     nodes = onnx.load(FOLDER / "model.onnx", load_external_data=False).graph.node
     assert "IsNaN" not in {node.op_type for node in nodes}
 
 
 def test_its_card_names_authors_and_licences(reader: Reader) -> None:
-    assert FOLDER is not None
     card = (FOLDER / "README.md").read_text("utf-8")
     for text in ("SQuAD", "CC BY-SA 4.0", "Rajpurkar", "MiniLM", "Apache License 2.0", "Wang"):
         assert text in card

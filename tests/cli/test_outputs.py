@@ -24,7 +24,7 @@ FILES = {
 }
 FOLDERS = {
     "train": "train tiny --out OUT --set training.teacher=READER",
-    "slim": "slim READER --out OUT --words 2",
+    "slim": "slim READER --out OUT",
     "experiment": "experiment run TABLE.toml --out OUT --set training.teacher=READER",
 }
 

@@ -94,18 +94,6 @@ def test_the_format_of_squad(readlet: Run, tmp_path: Path, unlabelled: Path) -> 
     assert json.loads(probabilities.read_text())["q2"] == 1.0
 
 
-def test_levels(readlet: Run, tmp_path: Path, unlabelled: Path) -> None:
-    def abstained(*options: object) -> list[bool]:
-        out = tmp_path / "p.jsonl"
-        words = ("--out", out, *COLUMN, "--overwrite", *options)
-        assert readlet("predict", "baseline", unlabelled, *words).code == 0
-        return [row["abstained"] for row in rows_of(out)]
-
-    assert abstained() == [False, True, False]
-    assert abstained("--min-confidence", 1) != abstained("--min-confidence", 0)
-    assert abstained("--min-confidence", "always") == [False, False, False]
-
-
 @pytest.mark.parametrize("name", ["bundled", "baseline"])
 @pytest.mark.parametrize("suffix", ["json", "jsonl", "csv"])
 def test_evaluate_scores_the_file_like_the_reader(

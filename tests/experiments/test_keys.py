@@ -10,7 +10,7 @@ from readlet.data import source_path
 from readlet.errors import ReadletError
 from readlet.experiments.grid import expand, run_key
 from readlet.experiments.spec import load_table
-from readlet.inference.model_folder import reader_folder
+from readlet.inference.trained_model import reader_folder
 from readlet.models.qacnn.recipe import QacnnRecipe
 from readlet.models.recipe_files import load_recipe
 from readlet.recipe.recipe import SpanData, fields_of, fields_with

@@ -13,7 +13,7 @@ from readlet.experiments.grid import Grid, expand
 from readlet.experiments.report import Report, build_report
 from readlet.experiments.spec import load_table
 from readlet.experiments.store import Result, find_finished
-from readlet.inference.evaluate_questions import write_predictions
+from readlet.inference.prediction_files import write_predictions
 from readlet.types import Example
 
 Write = Callable[..., str]

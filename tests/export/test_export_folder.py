@@ -266,8 +266,8 @@ for folder in folders[:2]:
     except SystemExit as ending: print(ending.code)
 from fastapi.testclient import TestClient
 from readlet.serve.app import make_app
-from readlet.serve.limits import Limits
-from readlet.serve.monitoring import Counters
+from readlet.serve.messages import Limits
+from readlet.serve.batching import Counters
 from readlet.serve.registry import load_models, serve_models
 counters = Counters()
 models = serve_models(load_models(folders, "auto"), Limits(), counters)

@@ -4,13 +4,13 @@ import math
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from itertools import islice, pairwise
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from readlet.inference.calibration import Calibration
@@ -72,36 +72,9 @@ def test_equals_brute_force_on_longer_rows(seed: int, max_places: int) -> None:
 
 
 def test_equal_scores_go_to_the_earliest_then_to_the_shortest() -> None:
-    """More ties than are ranked at first."""
     spans = found([0.0] * 50, [0.0] * 50, [True] * 50, 4)
     assert [span[1:] for span in spans[:6]] == [(0, 0), (0, 1), (0, 2), (0, 3), (1, 1), (1, 2)]
     assert len(spans) == 4 * 50 - 6
-
-
-def test_a_row_without_allowed_places_has_no_span() -> None:
-    assert found([1.0, 2.0], [1.0, 2.0], [False, False], 3) == []
-    assert found([], [], [], 3) == []
-
-
-def test_the_best_start_and_end_may_not_form_a_span() -> None:
-    start, end = [0.0, 1.0, 9.0, 0.0], [9.0, 2.0, 0.0, 1.0]
-    assert found(start, end, [True] * 4, 4)[0] == (10.0, 2, 3)
-    assert [span[1] for span in found(start, end, [True] * 4, 1)] == [0, 2, 1, 3]
-
-
-@pytest.mark.parametrize("score", [-1e30, -1e9, -1e4])
-def test_very_low_scores_are_still_spans(score: float) -> None:
-    low = [score] * 3
-    assert len(found(low, low, [True, False, True], 3)) == 3
-
-
-def test_only_requested_spans_are_ranked() -> None:
-    """A generator: one span of a long row does not take the time of all."""
-    start, end = np.random.default_rng(0).normal(size=(2, 3000)).astype(np.float32)
-    spans = spans_in_order(start, end, np.ones(3000, np.bool_), 30)
-    best = list(islice(spans, 3))
-    assert [span.score for span in best] == sorted((s.score for s in best), reverse=True)
-    assert best[0].score == max(float((start[: 3000 - k] + end[k:]).max()) for k in range(30))
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
@@ -273,13 +246,6 @@ def test_an_answer_in_any_window_is_found(place: int, null: float | None) -> Non
     assert (prediction.text, prediction.start, prediction.end) == (word, start, start + len(word))
 
 
-def test_an_answer_of_several_words_in_the_overlap() -> None:
-    prediction = ask(predictor_of(Pointer({"w20": 9.0}, {"w23": 9.0})), LONG)
-    assert prediction.text == "w20 w21 w22 w23"
-    # Six words are one too many: another answer is given.
-    assert len(ask(predictor_of(Pointer({"w20": 9.0}, {"w25": 9.0})), LONG).text.split()) <= 5
-
-
 def windows_alone(reader: Reader, features: Features, row: int) -> tuple[list[float], list[float]]:
     """Scores of a row by itself, "no answer" first: a batch of one without padding, by hand."""
     first, length = features.row_window[row].tolist()
@@ -362,33 +328,6 @@ def test_a_long_passage_equals_a_search_over_all_its_windows(
         prediction.n_best[0].start,
         prediction.n_best[0].end,
     )
-
-
-@settings(max_examples=40)
-@given(st.lists(st.sampled_from(WORDS[:4]), min_size=1, max_size=60), st.integers(1, 8))
-def test_n_best_has_no_duplicates_and_is_sorted(listed: list[str], n: int) -> None:
-    scores = {word: float(number) for number, word in enumerate(WORDS[:4])}
-    context = " ".join(listed)
-    prediction = ask(
-        predictor_of(Pointer(scores, scores), options=AnswerOptions(n_best=n)), context
-    )
-    texts = [candidate.text for candidate in prediction.n_best]
-    assert len(set(texts)) == len(texts) <= n
-    assert texts
-    given_scores = [candidate.score for candidate in prediction.n_best]
-    assert given_scores == sorted(given_scores, reverse=True)
-    assert sum(given_scores) <= 1 + 1e-6
-    for candidate in prediction.n_best:
-        assert context[candidate.start : candidate.end] == candidate.text
-    assert prediction.text == texts[0]
-    # The best answer: the highest first word and the highest last word within five words.
-    best = max(
-        scores[listed[i]] + scores[listed[j]]
-        for i in range(len(listed))
-        for j in range(i, min(i + 5, len(listed)))
-    )
-    words = prediction.text.split()
-    assert scores[words[0]] + scores[words[-1]] == best
 
 
 def test_no_answer_only_if_every_window_has_none() -> None:

@@ -412,4 +412,4 @@ def test_hostile_emails_take_little_time(mail: str, most: str) -> None:
 
 def test_a_text_is_a_passage_by_its_words() -> None:
     assert is_passage("The kiln. " * 1_000)
-    assert not is_passage("a " * 20_000)
+    assert not is_passage("a " * 30_000)

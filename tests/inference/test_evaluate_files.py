@@ -2,28 +2,27 @@
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from readlet.bundled import corpus
-from readlet.data import read_examples, write_examples
+from readlet.data import read_examples
 from readlet.errors import ReadletError
 from readlet.evaluation.evaluation import Evaluation
 from readlet.evaluation.squad import exact_match
 from readlet.inference.baseline import LexicalBaseline
-from readlet.inference.evaluate_questions import (
+from readlet.inference.evaluate_files import (
     evaluate_questions,
-    evaluate_several,
+    evaluate_sentences,
     predict,
+)
+from readlet.inference.inputs import ALL_ANSWERABLE
+from readlet.inference.prediction_files import (
     read_predictions,
     read_probabilities,
-    write_predictions,
 )
-from readlet.inference.evaluate_texts import evaluate_sentences
-from readlet.inference.inputs import ALL_ANSWERABLE, AnswerOptions
 from readlet.types import Prediction
 
 TEST = str(corpus("test"))
@@ -41,33 +40,6 @@ def written(tmp_path: Path) -> Callable[[str], Path]:
     return write
 
 
-def test_predictions_are_read_as_written(tmp_path: Path) -> None:
-    predictions = {"q1": "Łódź – 東京", "q2": "", 'q"3\n': "a\tb"}
-    write_predictions(tmp_path / "p.json", predictions)
-    assert read_predictions(tmp_path / "p.json") == predictions
-    assert json.loads((tmp_path / "p.json").read_text(encoding="utf-8")) == predictions
-
-
-def test_probabilities_of_a_file_override_those_of_the_reader(
-    written: Callable[[str], Path],
-) -> None:
-    examples = list(read_examples(TEST))
-    knowing = {e.id: float(not e.answers) for e in examples}
-    got = evaluate_questions(
-        TEST, reader="baseline", na_probs=written(json.dumps(knowing)), na_threshold=0.5
-    )
-    assert got.official["NoAns_exact"] == 100.0
-    assert got.official["pr_oracle_ap"] == 100.0
-
-
-def test_predict_keeps_the_order_of_the_examples() -> None:
-    examples = list(read_examples(TEST))
-    predictions = predict(LexicalBaseline(), examples)
-    assert list(predictions) == [e.id for e in examples]
-    last = examples[-1]
-    assert predictions[last.id] == LexicalBaseline().answer(last.question, last.context)
-
-
 def test_the_best_answer_counts_where_the_reader_would_refuse(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -78,9 +50,7 @@ def test_the_best_answer_counts_where_the_reader_would_refuse(
             for prediction in super().answer_batch(*asked, **given):
                 yield prediction.at_threshold(0.0)
 
-    monkeypatch.setattr(
-        "readlet.inference.evaluate_questions.load_reader", lambda name, **_: Timid()
-    )
+    monkeypatch.setattr("readlet.inference.evaluate_files.load_reader", lambda name, **_: Timid())
     plain = evaluate_questions(TEST, reader="timid")
     bold = evaluate_questions(TEST, reader="timid", options=ALL_ANSWERABLE)
     monkeypatch.undo()
@@ -94,6 +64,8 @@ def test_the_best_answer_counts_where_the_reader_would_refuse(
     assert bold.official["NoAns_f1"] < expected.official["NoAns_f1"]
     with pytest.raises(ReadletError, match="name a reader"):
         evaluate_questions(TEST, predictions=Path("p.json"), options=ALL_ANSWERABLE)
+    with pytest.raises(ReadletError, match="na-probs"):
+        evaluate_questions(TEST, reader="baseline", na_probs=Path("p.json"))
 
 
 @pytest.mark.parametrize(
@@ -128,16 +100,9 @@ def sentences(written: Callable[[str], Path], given: Any) -> Evaluation:
     return evaluate_sentences(str(written(SST2)), "sst2", written(json.dumps(given)))
 
 
-def test_sentences(written: Callable[[str], Path]) -> None:
-    found = sentences(written, {"1": 1, "2": 1, "3": 1, "4": 0})
-    assert (found.official["accuracy"], found.official["total"]) == (75.0, 4)
-    assert found.missing == []
-    low, high = found.intervals["accuracy"]
-    assert low < 75 < high
-    assert found.against is None
-
-
 def test_sentences_without_prediction_are_listed_and_wrong(written: Callable[[str], Path]) -> None:
+    whole = sentences(written, {"1": 1, "2": 1, "3": 1, "4": 0})
+    assert (whole.official["accuracy"], whole.official["total"], whole.missing) == (75.0, 4, [])
     # Wrong for either label: rows 2 (label 0) and 3 (label 1) are missing.
     found = sentences(written, {"1": 1, "4": 0, "unknown": 1})
     assert found.official["accuracy"] == 50.0
@@ -176,35 +141,3 @@ def test_the_calibration_error_of_a_reader_is_reported() -> None:
     shown = result.as_json()
     assert shown["calibration_error"] == result.calibration_error
     assert sum(bin["predictions"] for bin in shown["reliability"]) == len(examples)
-
-
-@pytest.fixture
-def files(tmp_path: Path) -> list[str]:
-    """Two files with the same ids: one with impossible questions, one without."""
-    examples = list(read_examples(corpus("test")))
-    answerable = [replace(e, id=examples[n].id) for n, e in enumerate(examples) if e.answers]
-    paths = [str(tmp_path / name) for name in ("a.json", "b.json")]
-    write_examples(Path(paths[0]), examples[:24])
-    write_examples(Path(paths[1]), answerable[:20])
-    return paths
-
-
-@pytest.mark.parametrize("options", [{}, {"min_confidence": 0.7}, {"min_confidence": "always"}])
-def test_rows_are_those_of_single_files(files: list[str], options: dict[str, Any]) -> None:
-    chosen = AnswerOptions(**options)
-    several = evaluate_several("baseline", files, options=chosen)
-    alone = [evaluate_questions(file, reader="baseline", options=chosen) for file in files]
-    assert list(several.parts) == files
-    for row, one in zip(several.parts.values(), alone, strict=True):
-        assert row.official == pytest.approx(one.official)
-        assert row.intervals == one.intervals
-        assert row.calibration_error == one.calibration_error
-        assert row.missing == []
-    together = several.together.official
-    assert together["total"] == 44
-    for name in ("exact", "f1"):
-        parts = sum(one.official[name] * one.official["total"] for one in alone)
-        assert together[name] == pytest.approx(parts / 44)
-    listed = several.as_json()
-    assert [row["file"] for row in listed["files"]] == files
-    assert listed["together"]["total"] == 44

@@ -160,5 +160,5 @@ def test_too_few_questions_fit_nothing(setting: Callable[[bool], Setting]) -> No
     assert calibrate(predictor, few, encode(few)) == Calibration()
     few = [e for e in examples if e.answers] + impossible[: MIN_QUESTIONS - 1]
     fitted = calibrate(predictor, few, encode(few))
-    assert not fitted.has_fitted_no_answer
+    assert (fitted.no_answer_slope, fitted.no_answer_bias) == (1.0, 0.0)
     assert fitted.temperature != 1.0

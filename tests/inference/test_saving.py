@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from readlet.errors import ReadletError
-from readlet.inference.model_folder import foreign_to_reader, own_files, reader_folder
 from readlet.inference.reader import Reader
+from readlet.inference.saving import foreign_to_reader, own_files
+from readlet.inference.trained_model import reader_folder
 
 Build = Callable[..., Reader]
 FROZEN = Path(__file__).parents[1] / "fixtures" / "models"

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from readlet.inference.inputs import DEFAULTS, Answerer
-from readlet.serve.limits import Limits
-from readlet.serve.monitoring import Counters
+from readlet.serve.batching import Counters
+from readlet.serve.messages import Limits
 from readlet.serve.registry import Models, serve_models
 from readlet.types import Candidate, Prediction
 

@@ -177,8 +177,8 @@ def test_models_and_passages_are_listed(server: Any) -> None:
 @pytest.mark.parametrize(
     ("path", "body", "status", "reason"),
     [
-        ("/answer", {"question": QUESTION}, 422, "passage: missing"),
-        ("/answer", {"q": QUESTION, "passage": PASSAGE}, 422, "question: missing; q: unknown"),
+        ("/answer", {"question": QUESTION}, 422, "passage: Field required"),
+        ("/answer", {"q": QUESTION, "passage": PASSAGE}, 422, "question: Field required; q: Extra"),
         ("/ask", {"question": QUESTION, "documents": []}, 422, "documents"),
         ("/ask", {"question": QUESTION, "documents": [{"name": "a"}]}, 422, "documents.0.text"),
         ("/ask", {"question": "?", "documents": [{"name": "a.txt", "text": " "}]}, 422, "a.txt: "),

@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from readlet.serve.batching import Batcher
-from readlet.serve.limits import Limits, RequestError
-from readlet.serve.monitoring import Counters
+from readlet.serve.batching import Batcher, Counters
+from readlet.serve.messages import Limits, RequestError
 
 PASSAGE = "Ada lit the lamp."
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from readlet.inference.baseline import LexicalBaseline
-from readlet.serve.limits import Limits
-from readlet.serve.monitoring import Counters
+from readlet.serve.batching import Counters
+from readlet.serve.messages import Limits
 from readlet.serve.registry import serve_models
 from readlet.serve.server import bound_socket
 
@@ -201,12 +201,6 @@ def test_the_level_decides_which_answers_are_given(alone: Any) -> None:
     wait_for(alone, "#level").to_have_value("0")
 
 
-def test_no_answer_is_shown_as_such(alone: Any) -> None:
-    ask(alone, PASSAGE, "Why do penguins dance?")
-    assert "No answer" in alone.inner_text("article")
-    assert marked(alone) == [PASSAGE]
-
-
 def test_the_text_stands_once_for_all_readers(page: Any) -> None:
     page.check("#readers input[value=layered]")
     ask(page, PASSAGE, "When was it lit?")
@@ -291,12 +285,6 @@ def test_a_place_is_a_row_where_there_are_rows(alone: Any, tmp_path: Path) -> No
     assert "prices.csv, row " in alone.inner_text("article")
 
 
-def test_a_file_that_cannot_be_read_is_named(alone: Any, folder: Path) -> None:
-    alone.set_input_files("#file", folder / "bad.pdf")
-    alone.wait_for_selector("#status.fault")
-    assert "bad.pdf: " in alone.inner_text("#status")
-
-
 def test_a_long_text_is_marked_at_its_end(alone: Any, tmp_path: Path) -> None:
     """Beyond the limit of a passage: the server's index chooses what is read."""
     long = tmp_path / "long.txt"
@@ -341,13 +329,6 @@ def test_on_a_small_screen_the_question_is_in_view(alone: Any, tmp_path: Path) -
     alone.goto(alone.url.rstrip("/") + "/docs")
     wait_for(alone, "#paths section >> nth=0").to_be_visible()
     assert alone.evaluate("document.documentElement.scrollWidth") <= 390
-
-
-def test_an_example_is_one_click(alone: Any) -> None:
-    alone.click("#examples li button")
-    wait_for(alone, "#status").to_contain_text("baseline:")
-    assert alone.input_value("#question")
-    assert alone.inner_text("#text")
 
 
 def test_the_api_is_described(page: Any, plain: str) -> None:

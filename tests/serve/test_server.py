@@ -1,9 +1,6 @@
 """The server's process: how it starts and ends, and clients that are slow or leave."""
 
-import gc
-import logging
 import re
-import shlex
 import signal
 import socket
 import subprocess
@@ -11,7 +8,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +15,8 @@ import pytest
 
 from readlet.errors import ReadletError
 from readlet.inference.baseline import LexicalBaseline
-from readlet.serve.limits import Limits
-from readlet.serve.monitoring import Counters
+from readlet.serve.batching import Counters
+from readlet.serve.messages import Limits
 from readlet.serve.registry import load_models, serve_models
 from readlet.serve.server import api_key, bound_socket, check_host, check_origins, is_loopback
 
@@ -215,51 +211,6 @@ def test_a_client_that_leaves_is_not_answered(listen: Callable[..., Any], slow: 
         third.sendall(request(BODY))
         assert b" 200 " in third.recv(65536)
     assert [batch[0][0] for batch in slow.batches] == ["Who lit it?", "Who lit it?"]
-
-
-def test_clients_that_leave_are_not_logged(
-    listen: Callable[..., Any], slow: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    logged: list[str] = []
-    monkeypatch.setattr(
-        logging.getLogger("asyncio"), "error", lambda text, **_: logged.append(text)
-    )
-    connect, models = listen(slow, together=1)
-    with connect() as first:
-        first.sendall(request(BODY))
-        assert slow.entered.acquire(timeout=10)
-        for number in range(8):
-            with connect() as client:
-                client.sendall(request(BODY))
-                while models.waiting()["reader"] == number:
-                    time.sleep(0.005)
-        time.sleep(0.2)  # the server is told that they have left
-        gc.collect()  # asyncio logs errors that nobody has looked at
-    assert logged == []
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="no ulimit")
-def test_a_full_table_of_files_is_said_once(tmp_path: Path) -> None:
-    pytest.importorskip("uvicorn")
-    serve = f"ulimit -n 40; exec {shlex.quote(sys.executable)} -m readlet serve baseline --port 0"
-    with (
-        (tmp_path / "log").open("w") as log,
-        subprocess.Popen(["bash", "-c", serve], stderr=log) as server,
-        ExitStack() as idle,
-    ):
-        while not (found := re.search(r":(\d+)/", (tmp_path / "log").read_text())):
-            assert server.poll() is None
-            time.sleep(0.05)
-        address = ("127.0.0.1", int(found[1]))
-        for _ in range(100):
-            idle.enter_context(socket.create_connection(address, timeout=10))
-        time.sleep(2.5)  # it tries twice again
-        idle.close()
-        with socket.create_connection(address, timeout=20) as client:
-            client.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
-            assert b" 200 " in client.recv(65536)
-        server.kill()
-    assert len((tmp_path / "log").read_text().splitlines()) == 3
 
 
 def test_one_file_is_read_at_a_time(

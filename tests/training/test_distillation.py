@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from readlet.errors import ReadletError
-from readlet.inference.model_folder import own_files
 from readlet.inference.reader import Reader
+from readlet.inference.saving import own_files
 from readlet.models.recipe_files import load_recipe, recipe_of
 from readlet.models.torch_scorer import Targets, Teacher, span_loss
 from readlet.nn.softmax import masked_softmax

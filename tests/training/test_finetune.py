@@ -8,7 +8,7 @@ import pytest
 
 from readlet.data import read_examples, write_examples
 from readlet.inference.calibration import Calibration
-from readlet.inference.evaluate_questions import evaluate_questions
+from readlet.inference.evaluate_files import evaluate_questions
 from readlet.inference.reader import Reader
 from readlet.models.recipe_files import load_recipe
 from readlet.training.question_answering import has_impossible

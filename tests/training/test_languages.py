@@ -11,7 +11,7 @@ import torch
 
 from readlet.data import write_examples
 from readlet.errors import ReadletError
-from readlet.inference.evaluate_questions import predict
+from readlet.inference.evaluate_files import predict
 from readlet.inference.reader import Reader
 from readlet.models.recipe_files import load_recipe, recipe_of
 from readlet.nn.characters import CharacterConvolution

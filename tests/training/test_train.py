@@ -13,8 +13,8 @@ from readlet.engine.loop import TrainingLoop
 from readlet.errors import FailedTrainingError, ReadletError
 from readlet.inference.calibration import Calibration
 from readlet.inference.fit_calibration import MIN_QUESTIONS
-from readlet.inference.model_folder import own_files
 from readlet.inference.reader import Reader
+from readlet.inference.saving import own_files
 from readlet.models.qacnn.recipe import QacnnRecipe
 from readlet.models.recipe_files import load_recipe, recipe_of
 from readlet.storage.files import locked_folder

@@ -31,6 +31,6 @@ def corpus(split: str) -> Path:
     return Path(__file__).parent / "corpus" / f"{split}.{suffix}"
 
 
-def bundled_reader() -> Path | None:
-    """The folder of the bundled reader, or None if this copy of the package has none."""
-    return _READER if (_READER / "config.json").is_file() else None
+def bundled_reader() -> Path:
+    """The folder of the bundled reader."""
+    return _READER

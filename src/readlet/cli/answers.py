@@ -17,9 +17,8 @@ if TYPE_CHECKING:
     from readlet.inference.documents import Documents
     from readlet.inference.inputs import Answerer
 
-# Maximum characters of an answer and of its sentence, two terminal lines each; and
-# of a passage, a screen or two.
-_OF_ANSWER, _OF_SENTENCE, _OF_PASSAGE = 150, 140, 4000
+# Maximum characters of an answer and of its sentence, two terminal lines each.
+_OF_ANSWER, _OF_SENTENCE = 150, 140
 
 
 @dataclass(frozen=True)
@@ -51,7 +50,7 @@ class Located:
         start, end = self.candidate.start, self.candidate.end
         place = place_of(self.text, start, end)
         span = (start - place.start, end - place.start)
-        return _cropped(place.sentence, span, _OF_SENTENCE)
+        return _cropped(place.sentence, span)
 
 
 @dataclass(frozen=True)
@@ -90,20 +89,11 @@ class Answer:
             place = Text(f"  {one.whole_place}", style="dim")
             console.print(Text.assemble(score, one.sentence(), place), soft_wrap=True)
 
-    def show_passage(self) -> None:
-        """Print the passage or the document, with the answer highlighted."""
-        if self.found:
-            span = (self.prediction.start, self.prediction.end)
-            abstained = self.prediction.abstained
-            console.print(_passage(self.found[0].text, None if abstained else span))
-
 
 class Source(Protocol):
     """A source of answers to any number of questions."""
 
     def answer(self, question: str, shown: int = 1) -> Answer: ...
-
-    def show_passage(self) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -117,9 +107,6 @@ class OnePassage:
         options = self.options.changed(n_best=max(shown, N_BEST))
         prediction = self.reader.answer(question, self.document.text, options)
         return answer_in(self.name, self.document, question, prediction)
-
-    def show_passage(self) -> None:
-        console.print(_passage(self.document.text, None))
 
 
 def answer_in(name: str, document: "DocumentText", question: str, prediction: Prediction) -> Answer:
@@ -150,10 +137,6 @@ class ManyDocuments:
             f"read {read} of {len(self.documents):,} documents",
         )
 
-    def show_passage(self) -> None:
-        for name in self.documents.names:
-            console.print(str(name), markup=False, soft_wrap=True)
-
 
 def show_prediction(prediction: Prediction, where: str = "here") -> None:
     """Print the answer, or that there is none, and how sure that is."""
@@ -181,24 +164,17 @@ def _shortened(text: str) -> str:
     return line if len(line) <= _OF_ANSWER else f"{line[: _OF_ANSWER - 2]} …"
 
 
-def _passage(text: str, span: tuple[int, int] | None) -> Text:
-    return _cropped(text, span, _OF_PASSAGE, lines=True)
-
-
-def _cropped(text: str, span: tuple[int, int] | None, shown: int, *, lines: bool = False) -> Text:
-    """The text with the answer highlighted; a long text is cropped around it."""
-    at, end = span or (0, 0)
-    first = max(min(at - shown // 2, len(text) - shown), 0)
-    last = max(first + shown, end)
-    if not lines:  # whole words
-        first = max(first, text.find(" ", first, at) + 1) if first else 0
-        last = max(text.rfind(" ", end, last), end) if last < len(text) else last
-    parts = [text[first:at], text[at:end], text[end:last]]
-    if not lines:
-        parts = [re.sub(r"\s+", " ", part) for part in parts]
-    before, inside, after = parts[0].lstrip(), parts[1], parts[2].rstrip()
-    marked = [(len(before), len(before) + len(inside))] if span else []
-    piece = highlighted(before + inside + after, marked)
+def _cropped(text: str, span: tuple[int, int]) -> Text:
+    """The text in one line with the answer highlighted; of a long one, the words around it."""
+    at, end = span
+    first = max(min(at - _OF_SENTENCE // 2, len(text) - _OF_SENTENCE), 0)
+    last = max(first + _OF_SENTENCE, end)
+    first = max(first, text.find(" ", first, at) + 1) if first else 0
+    last = max(text.rfind(" ", end, last), end) if last < len(text) else last
+    parts = (re.sub(r"\s+", " ", part) for part in (text[first:at], text[at:end], text[end:last]))
+    before, inside, after = parts
+    before, after = before.lstrip(), after.rstrip()
+    piece = highlighted(before + inside + after, [(len(before), len(before) + len(inside))])
     return Text.assemble("… " * (first > 0), piece, " …" * (last < len(text)))
 
 

@@ -4,7 +4,7 @@
 """
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,7 +18,6 @@ from readlet.cli.options import (
     MinConfidence,
     QuestionLanguage,
     UnanswerableShare,
-    level,
 )
 from readlet.console import FEW, console, forget_interrupt, print_json, say
 from readlet.errors import ReadletError, bad_input
@@ -28,10 +27,8 @@ if TYPE_CHECKING:
     from readlet.inference.document_files import DocumentFiles
 
 _PROMPT = "? "
-_HELP = (
-    "Type a question. /more shows other candidates, /passage the text, /help this line. "
-    "Ctrl-C cancels, Ctrl-D ends."
-)
+_MORE = "/more"
+_HELP = f"Type a question. {_MORE} shows other candidates. Ctrl-C cancels, Ctrl-D ends."
 
 
 def ask(
@@ -60,9 +57,6 @@ def ask(
         str, typer.Option(help="The reader to use: a folder, `bundled` or `baseline`.")
     ] = "bundled",
     n_best: Annotated[int, typer.Option(min=1, help="Show the N best answers.", metavar="N")] = 1,
-    show_passage: Annotated[
-        bool, typer.Option("--show-passage", help="Also print the text, with the answer marked.")
-    ] = False,
     read: Annotated[
         int,
         typer.Option(
@@ -92,8 +86,8 @@ def ask(
         raise ReadletError("the question is empty; it needs text")
     if interactive and STANDARD_INPUT in given:
         raise ReadletError("-: questions come from standard input; give the passage as a file")
-    options = AnswerOptions(
-        min_confidence=level(min_confidence),
+    options = AnswerOptions.parse(
+        min_confidence,
         unanswerable_share=unanswerable_share,
         language=language,
         question_language=question_language,
@@ -107,9 +101,6 @@ def ask(
         print_json(answer.as_json(n_best))
         return
     answer.show(n_best)
-    if show_passage:
-        console.print()
-        answer.show_passage()
 
 
 def _asked(
@@ -131,16 +122,15 @@ def _asked(
         # In a table read as a whole, readers mix the rows up.
         if is_passage(document.text) and not document.row_cuts:
             return OnePassage(load_reader(reader, device=device), name, document, options)
-        from readlet.inference.documents import Documents
-
-        documents = Documents({name: document})
-        return ManyDocuments(load_reader(reader, device=device), documents, read, options)
-    files = read_documents(paths, encoding)
-    _report_skipped(files)
+        texts = {name: document}
+    else:
+        files = read_documents(paths, encoding)
+        _report_skipped(files)
+        texts = files.documents
     from readlet.inference.documents import Documents
 
     loaded = load_reader(reader, device=device)
-    documents = Documents(files.documents)
+    documents = Documents(texts)
     if not documents.pieces:
         raise ReadletError("the documents contain no words; give text")
     return ManyDocuments(loaded, documents, read, options)
@@ -149,16 +139,17 @@ def _asked(
 def _report_skipped(files: "DocumentFiles") -> None:
     """Report skipped files on stderr, one line for each reason."""
     if files.unreadable:
-        shown = "; ".join(files.unreadable[:FEW])
-        more = len(files.unreadable) - FEW
-        rest = f"; and {more:,} more" if more > 0 else ""
-        say(f"readlet: {len(files.unreadable):,} skipped: {shown}{rest}")
+        say(f"readlet: {len(files.unreadable):,} skipped: {_few(files.unreadable)}")
     if files.guessed:
-        others = f"; and {len(files.guessed) - FEW:,} more" if len(files.guessed) > FEW else ""
-        say(f"readlet: {'; '.join(files.guessed[:FEW])}{others}; --encoding names another")
+        say(f"readlet: {_few(files.guessed)}; --encoding names another")
     if files.others:
         some = "file of another type" if files.others == 1 else "files of other types"
         say(f"readlet: {files.others:,} {some} skipped")
+
+
+def _few(lines: Sequence[str]) -> str:
+    more = len(lines) - FEW
+    return "; ".join(lines[:FEW]) + (f"; and {more:,} more" if more > 0 else "")
 
 
 def converse(asked: Source, shown: int, *, as_json: bool) -> None:
@@ -171,8 +162,8 @@ def converse(asked: Source, shown: int, *, as_json: bool) -> None:
     last: Answer | None = None
     for line in _typed() if in_terminal else _lines():
         try:
-            if line.startswith("/") and not as_json:
-                _command(line, asked, last)
+            if line == _MORE and last is not None and not as_json:
+                last.show_more()
                 continue
             last = asked.answer(line, shown)
             if as_json:
@@ -188,20 +179,6 @@ def converse(asked: Source, shown: int, *, as_json: bool) -> None:
                 raise
             forget_interrupt()
             console.print("cancelled", style="dim")
-
-
-def _command(line: str, asked: Source, last: Answer | None) -> None:
-    match line.split()[0]:
-        case "/help":
-            console.print(_HELP, style="dim")
-        case "/passage":
-            (last or asked).show_passage()
-        case "/more" if last is not None:
-            last.show_more()
-        case "/more":
-            say("readlet: /more: there is no answer yet; ask a question first")
-        case unknown:
-            say(f"readlet: {unknown}: no such command; /help lists them")
 
 
 def _typed() -> Iterator[str]:

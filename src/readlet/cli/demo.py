@@ -4,20 +4,15 @@ import tempfile
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from readlet.console import console
 from readlet.errors import install_extra
-
-if TYPE_CHECKING:
-    from readlet.inference.inputs import Answerer
 
 # Questions about two passages; neither answers the last one about it.
 ASKED_OF_BUNDLED = (
     *(f"trans-siberian-railway-{number}" for number in ("03", "06", "12")),
     *(f"antikythera-{number}" for number in ("05", "12", "04")),
 )
-_LEARNT = ("panama-canal", "honey-bees", "fr-")
 # Smaller and faster than the recipe, and enough to memorise the training questions.
 _QUICK = (
     *("model.width=32", "model.head_width=16", "model.feed_forward=32"),
@@ -51,22 +46,35 @@ def demo() -> None:
 
 
 def _ask_bundled() -> None:
+    from readlet.cli.answers import answer_in, show_question
+    from readlet.data import read_examples
+    from readlet.inference.document_text import DocumentText
     from readlet.inference.reader import Reader
 
     console.print("Six questions about two unseen passages, two of them unanswerable:\n")
-    _ask(Reader.load(), "test", ASKED_OF_BUNDLED)
+    reader = Reader.load()
+    examples = list(read_examples("bundled:test"))
+    for name in ASKED_OF_BUNDLED:
+        example = next(e for e in examples if e.id.startswith(name))
+        prediction = reader.answer(example.question, example.context)
+        show_question(example.question)
+        passage = DocumentText(example.context)
+        answer_in(example.title, passage, example.question, prediction).show()
+        golds = " | ".join(answer.text for answer in example.answers)
+        console.print(f"gold: {golds or 'no answer here'}\n", style="dim", markup=False)
 
 
 def _score_bundled() -> None:
     """Compare with the baseline on the reader's language."""
     from readlet.cli.evaluate import show_evaluation
     from readlet.data import read_examples, write_examples
-    from readlet.inference.evaluate_questions import evaluate_questions
+    from readlet.inference.evaluate_files import evaluate_questions
+    from readlet.inference.predict_file import predict_file
 
     with tempfile.TemporaryDirectory() as folder:
         english, answers = Path(folder) / "english.json", Path(folder) / "baseline.json"
         write_examples(english, [e for e in read_examples("bundled:test") if e.language == "en"])
-        evaluate_questions(str(english), reader="baseline", save=answers)
+        predict_file("baseline", str(english), answers)
         found = evaluate_questions(str(english), reader="bundled", against=answers)
     console.print("On the English questions of the test split, against the lexical baseline:\n")
     show_evaluation(found)
@@ -81,8 +89,7 @@ def _check_data() -> None:
 
 
 def _train() -> None:
-    from readlet.inference.evaluate_questions import evaluate_questions
-    from readlet.inference.reader import load_reader
+    from readlet.inference.evaluate_files import evaluate_questions
     from readlet.models.recipe_files import load_recipe
     from readlet.training.train import train_reader
 
@@ -93,30 +100,10 @@ def _train() -> None:
         path = Path(folder) / "tiny"
         recipe = load_recipe("tiny", _QUICK)
         train_reader(recipe, path, resume=False)
-        reader = load_reader(str(path))
         for split in ("train", "test"):
             scores = evaluate_questions(f"bundled:{split}", reader=str(path)).official
             console.print(f"{split:>5}: EM {scores['exact']:.1f}, F1 {scores['f1']:.1f}")
     console.print(
         "\nIt has memorised its training passages and does not generalise: a few hundred "
-        "questions\nare enough to see that training works, not to learn to read. "
-        "Answers on the training split:\n"
+        "questions\nare enough to see that training works, not to learn to read.\n"
     )
-    _ask(reader, "train", _LEARNT)
-
-
-def _ask(reader: "Answerer", split: str, chosen: tuple[str, ...]) -> None:
-    """For each chosen prefix, ask the first question of the split whose id starts with it."""
-    from readlet.cli.answers import answer_in, show_question
-    from readlet.data import read_examples
-    from readlet.inference.document_text import DocumentText
-
-    examples = list(read_examples(f"bundled:{split}"))
-    for name in chosen:
-        example = next(e for e in examples if e.id.startswith(name))
-        prediction = reader.answer(example.question, example.context)
-        show_question(example.question)
-        passage = DocumentText(example.context)
-        answer_in(example.title, passage, example.question, prediction).show()
-        golds = " | ".join(answer.text for answer in example.answers)
-        console.print(f"gold: {golds or 'no answer here'}\n", style="dim", markup=False)

@@ -1,9 +1,9 @@
 """`readlet evaluate`: official scores of a reader or of a file of predictions."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.table import Table
@@ -15,36 +15,30 @@ from readlet.cli.options import (
     Encoding,
     Language,
     MinConfidence,
-    Overwrite,
     QuestionLanguage,
     UnanswerableShare,
-    level,
 )
 from readlet.console import console, print_json
 from readlet.errors import ReadletError
 from readlet.evaluation.squad import SPANS
 from readlet.evaluation.statistics import calibration_error
-from readlet.inference.inputs import AnswerOptions
+from readlet.inference.inputs import DEFAULTS, AnswerOptions
 
 if TYPE_CHECKING:
     from readlet.evaluation.evaluation import Evaluation
-    from readlet.evaluation.statistics import ReliabilityBin
     from readlet.evaluation.task import Task
-    from readlet.inference.evaluate_questions import SeveralEvaluations
 
 _MISSING_SHOWN = 5
-_OF_NO_ANSWER = ("by no-answer probability", "probability", "unanswerable")
-_NAME_SHOWN = 22  # characters of a file name in a table of 80 columns
-_CONFUSION_SHOWN, _MISTAKES_SHOWN = 8, 10  # classes in a table, and pairs of classes in a list
+_CONFUSION_SHOWN = 8  # classes in a table; --json has any number
 
 
 def evaluate(
     targets: Annotated[
         list[str],
         typer.Argument(
-            metavar="[READER] DATA...",
-            help="A reader (a folder, `bundled` or `baseline`) or a classifier, and a data file; "
-            "of several files, one table. With --predictions: only the data file.",
+            metavar="[READER] DATA",
+            help="A reader (a folder, `bundled` or `baseline`) or a classifier, and a data file. "
+            "With --predictions: only the data file.",
         ),
     ],
     predictions: Annotated[
@@ -65,9 +59,7 @@ def evaluate(
     unanswerable_share: UnanswerableShare = None,
     against: Annotated[
         Path | None,
-        typer.Option(
-            help="Predictions of another model, for a paired comparison; or another classifier."
-        ),
+        typer.Option(help="Predictions of another model, for a paired comparison."),
     ] = None,
     rules: Annotated[
         Literal["1.1", "2.0"] | None,
@@ -75,14 +67,6 @@ def evaluate(
             help="Rules of the official script.", show_default="2.0 if any question is unanswerable"
         ),
     ] = None,
-    save: Annotated[
-        Path | None,
-        typer.Option("--save-predictions", help="Write the reader's predictions to this file."),
-    ] = None,
-    overwrite: Overwrite = False,
-    allow_missing: Annotated[
-        bool, typer.Option(help="Exit with 0 even if predictions are missing.")
-    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     language: Language = "",
     question_language: QuestionLanguage = "",
@@ -93,106 +77,68 @@ def evaluate(
     """Score a reader, a classifier, or a file of predictions.
 
     The scores are exactly those of the official scripts. GLUE files are scored by the metrics
-    of their task, a classifier by those of its recipe. A reader on several files: a row for
-    each, and one for all questions together; --json has the whole report of each. Exit code 1:
-    predictions are missing.
+    of their task, a classifier by those of its recipe. Exit code 1: predictions are missing.
     """
     from readlet.data.columns import DataFormat
     from readlet.data.datasets import content_of, task_of
-    from readlet.inference.evaluate_questions import evaluate_questions, evaluate_several
-    from readlet.inference.evaluate_texts import evaluate_classifier, evaluate_sentences
+    from readlet.inference import evaluate_files as files
     from readlet.inference.trained_model import stored_task
 
     reader = targets[0] if len(targets) > 1 else None
-    if (reader is None) == (predictions is None):
+    if len(targets) > 2 or (reader is None) == (predictions is None):
         raise ReadletError("give READER DATA, or --predictions FILE DATA")
-    if save is not None and reader is None:
-        raise ReadletError("--save-predictions needs a reader; give READER DATA")
     if device != "auto" and reader is None:
         raise ReadletError("--device: not with a file of predictions; leave it out")
     data, data_format = targets[-1], DataFormat.parse(column, encoding)
-    options = AnswerOptions(
-        min_confidence=level(min_confidence),
+    options = AnswerOptions.parse(
+        min_confidence,
         unanswerable_share=unanswerable_share,
         language=language,
         question_language=question_language,
     )
-    if reader is not None and len(targets) > 2:
-        of_one = {
-            "--na-probs": na_probs is not None,
-            "--against": against is not None,
-            "--save-predictions": save is not None,
-        }
-        _reject_options(f"{len(targets) - 1} data files", "these options are for one file", of_one)
-        if stored_task(reader) == "classes":
-            raise ReadletError(f"{reader}: a classifier; give one data file at a time")
-        several = evaluate_several(
-            reader,
-            targets[1:],
-            options=options,
-            rules=rules,
-            data_format=data_format,
-            device=device,
-        )
-        if as_json:
-            print_json(several.as_json())
-        else:
-            _show_several(several)
-        return
-    task = task_of(data, data_format)
     of_questions = {
         "--na-probs": na_probs is not None,
         "--threshold": na_threshold is not None,
-        "--min-confidence": min_confidence != "balanced",
-        "--unanswerable-share": unanswerable_share is not None,
-        "--language": bool(language or question_language),
         "--rules": rules is not None,
+        "options of a reader": options != DEFAULTS,
     }
+    found: Any
+    show: Callable[[Any], None]
     if reader is not None and stored_task(reader) == "classes":
         _reject_options(reader, "a classifier", of_questions)
-        found = evaluate_classifier(
-            reader,
-            data,
-            against=against,
-            save=save,
-            overwrite=overwrite,
-            device=device,
-            data_format=data_format,
+        found = files.evaluate_classifier(
+            reader, data, against=against, device=device, data_format=data_format
         )
-    elif task is not None or (predictions is not None and content_of(data, data_format) == "texts"):
-        what = "a GLUE file" if task is not None else "a file of texts with labels"
-        of_readers = {"--device": device != "auto"}
-        _reject_options(data, what, of_questions | of_readers)
+        show = _show_classes
+    elif (task := task_of(data, data_format)) or (
+        predictions is not None and content_of(data, data_format) == "texts"
+    ):
+        _reject_options(data, "texts with labels", of_questions)
         if predictions is None:
-            raise ReadletError(f"{data}: {what}; give --predictions FILE, or a classifier")
-        found = evaluate_sentences(
+            raise ReadletError(f"{data}: texts with labels; give --predictions, or a classifier")
+        found = files.evaluate_sentences(
             data, task, predictions, against=against, data_format=data_format
         )
+        show = _show_classes
     else:
-        evaluation = evaluate_questions(
+        found = files.evaluate_questions(
             data,
             reader=reader,
             predictions=predictions,
             na_probs=na_probs,
             na_threshold=na_threshold,
             against=against,
-            save=save,
-            overwrite=overwrite,
             options=options,
             rules=rules,
             data_format=data_format,
             device=device,
         )
-        if as_json:
-            print_json(evaluation.as_json())
-        else:
-            show_evaluation(evaluation)
-        raise typer.Exit(int(bool(evaluation.missing) and not allow_missing))
+        show = show_evaluation
     if as_json:
         print_json(found.as_json())
     else:
-        _show_classes(found)
-    raise typer.Exit(int(bool(found.missing) and not allow_missing))
+        show(found)
+    raise typer.Exit(int(bool(found.missing)))
 
 
 def _reject_options(source: str, what: str, options: dict[str, bool]) -> None:
@@ -222,10 +168,8 @@ def show_evaluation(evaluation: "Evaluation") -> None:
             f"F1 {official['best_f1']:.2f} at {f1:.4f}"
         )
     if evaluation.reliability is not None:
-        _show_reliability(SPANS.noun, evaluation.reliability)
         console.print(f"expected calibration error: {evaluation.calibration_error:.3f}")
     if evaluation.no_answer_reliability is not None:
-        _show_reliability(SPANS.noun, evaluation.no_answer_reliability, *_OF_NO_ANSWER)
         error = calibration_error(evaluation.no_answer_reliability)
         console.print(f"expected calibration error of the no-answer probability: {error:.3f}")
     if evaluation.no_answer_area is not None:
@@ -235,30 +179,6 @@ def show_evaluation(evaluation: "Evaluation") -> None:
     if evaluation.against is not None:
         _show_comparison(SPANS, evaluation.against)
     _show_missing(evaluation.missing)
-
-
-def _show_several(several: "SeveralEvaluations") -> None:
-    """A row for each file with 95% intervals; the F1 of questions with and without an answer."""
-    table = Table(box=None)
-    table.add_column("", no_wrap=True)
-    for name in (SPANS.noun, "EM", "95%", "F1", "95%", "with", "without"):
-        table.add_column(name, justify="right")
-    for name, evaluation in {**several.parts, "together": several.together}.items():
-        official = evaluation.official
-        cells = [f"{official['total']:,}"]
-        for metric in SPANS.headline:
-            low, high = evaluation.intervals[metric]
-            cells += [f"{official[metric]:.1f}", f"{low:.1f}–{high:.1f}"]
-        kinds = (official.get(f"{kind}_f1") for kind in ("HasAns", "NoAns"))
-        cells += ["" if value is None else f"{value:.1f}" for value in kinds]
-        table.add_row(Text(_short(name)), *cells)
-    console.print(table)
-    console.print("with, without: F1 of the questions with an answer, and of those without")
-
-
-def _short(name: str) -> str:
-    """The end of a path, which distinguishes files."""
-    return name if len(name) <= _NAME_SHOWN else f"…{name[1 - _NAME_SHOWN :]}"
 
 
 def _show_classes(evaluation: "Evaluation") -> None:
@@ -275,10 +195,9 @@ def _show_classes(evaluation: "Evaluation") -> None:
     for name in ("spearman", "mean_squared_error"):
         if name in official:
             console.print(f"{name.replace('_', ' ')}: {official[name]:.4g}")
-    if evaluation.confusion is not None:
+    if evaluation.confusion is not None and len(evaluation.confusion) <= _CONFUSION_SHOWN:
         _show_confusion(evaluation.confusion)
     if evaluation.reliability is not None:
-        _show_reliability(task.noun, evaluation.reliability)
         console.print(f"expected calibration error: {evaluation.calibration_error:.3f}")
     if evaluation.against is not None:
         _show_comparison(task, evaluation.against)
@@ -301,41 +220,13 @@ def _show_group(group: str, rows: dict[str, dict[str, float]]) -> None:
 
 
 def _show_confusion(confusion: dict[str, dict[str, int]]) -> None:
-    """Labels in rows, predictions in columns; of many classes, only the pairs mistaken most."""
-    if len(confusion) <= _CONFUSION_SHOWN:
-        console.print("labels in rows, and how often they were predicted as")
-        table = Table(box=None)
-        for name in ("", *confusion):
-            table.add_column(Text(f"{name:.20}"), justify="right" if name else "left")
-        for label, row in confusion.items():
-            table.add_row(Text(f"{label:.20}"), *(f"{count:,}" for count in row.values()))
-        console.print(table)
-        return
-    mistakes = [
-        (count, label, name)
-        for label, row in confusion.items()
-        for name, count in row.items()
-        if count and name != label
-    ]
-    console.print("mistaken most often:" if mistakes else "no mistakes")
-    for count, label, name in sorted(mistakes, reverse=True)[:_MISTAKES_SHOWN]:
-        console.print(f"  {count:,} × {label:.40} predicted as {name:.40}", markup=False)
-
-
-def _show_reliability(
-    noun: str,
-    bins: "Sequence[ReliabilityBin]",
-    title: str = "by confidence",
-    predicted: str = "confidence",
-    actual: str = "right",
-) -> None:
-    """A calibrated model is right as often as its confidence says."""
-    table = Table(box=None, title=title, title_justify="left")
-    for name in ("", noun, predicted, actual):
-        table.add_column(name, justify="left" if not name else "right")
-    for bin in bins:
-        means = (f"{100 * value:.1f}" for value in (bin.confidence, bin.accuracy))
-        table.add_row(f"{bin.low:.1f}–{bin.high:.1f}", f"{bin.predictions:,}", *means)
+    """Labels in rows, predictions in columns."""
+    console.print("labels in rows, and how often they were predicted as")
+    table = Table(box=None)
+    for name in ("", *confusion):
+        table.add_column(Text(f"{name:.20}"), justify="right" if name else "left")
+    for label, row in confusion.items():
+        table.add_row(Text(f"{label:.20}"), *(f"{count:,}" for count in row.values()))
     console.print(table)
 
 

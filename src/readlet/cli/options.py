@@ -1,6 +1,6 @@
 """Options that several commands share: the same name and help text everywhere."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -57,11 +57,3 @@ Encoding = Annotated[
         show_default="UTF-8; UTF-16 with a byte order mark",
     ),
 ]
-
-
-def level(given: str) -> Any:
-    """`--min-confidence` as a number, where it is one."""
-    try:
-        return float(given)
-    except ValueError:
-        return given

@@ -16,7 +16,6 @@ from readlet.cli.options import (
     Overwrite,
     QuestionLanguage,
     UnanswerableShare,
-    level,
 )
 from readlet.console import console
 from readlet.errors import ReadletError
@@ -73,8 +72,8 @@ def predict(
     from readlet.inference.inputs import AnswerOptions
     from readlet.inference.predict_file import predict_file
 
-    options = AnswerOptions(
-        min_confidence=level(min_confidence),
+    options = AnswerOptions.parse(
+        min_confidence,
         unanswerable_share=unanswerable_share,
         language=language,
         question_language=question_language,

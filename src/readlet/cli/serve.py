@@ -52,7 +52,7 @@ def serve(
         import fastapi  # noqa: F401
         import prometheus_client  # noqa: F401
         import uvicorn  # noqa: F401
-    from readlet.serve.limits import Limits
+    from readlet.serve.messages import Limits
     from readlet.serve.registry import load_models
     from readlet.serve.server import api_key, bound_socket, check_host, check_origins, serve
 

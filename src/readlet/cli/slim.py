@@ -5,7 +5,6 @@ from typing import Annotated
 
 import typer
 
-from readlet.cli.options import Device
 from readlet.console import console
 
 
@@ -21,44 +20,21 @@ def slim(
             show_default="12 for a reader with word vectors, else no limit",
         ),
     ] = None,
-    words: Annotated[
-        int | None, typer.Option(help="Number of word vectors to keep, instead of --max-mb.")
-    ] = None,
     int8: Annotated[
         bool,
         typer.Option("--int8", help="Store matrices in eight bits, which halves the size again."),
     ] = False,
-    dev: Annotated[
-        str,
-        typer.Option(
-            metavar="DATA", help="Score the slim reader on this data, for its model card."
-        ),
-    ] = "",
-    notice: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Licences and authors of its data, for its model card."),
-    ] = None,
-    device: Device = "auto",
 ) -> None:
     """Write a smaller copy of a reader.
 
-    Weights are in half precision, and only frequent words are kept. A reader without word
-    vectors, such as one on an encoder, is only rounded. With --int8 it has a quarter of its size,
-    and an ONNX model beside its weights, so that it answers without torch.
+    Weights are in half precision. Of a reader with word vectors, as many frequent words are kept
+    as fit; one without, such as one on an encoder, is only rounded. With --int8 it has a quarter
+    of its size, and an ONNX model beside its weights, so that it answers without torch.
     """
     from readlet.export.beside_weights import add_onnx_model, has_onnx_form
     from readlet.inference.slimming import MEGABYTE, slim_folder
 
-    made = slim_folder(
-        reader,
-        out,
-        words=words,
-        max_megabytes=max_mb,
-        int8=int8,
-        dev=dev,
-        notice=notice,
-        device=device,
-    )
+    made = slim_folder(reader, out, max_megabytes=max_mb, int8=int8)
     if int8 and has_onnx_form(out):
         add_onnx_model(out)
     for name, count, stored, size in (

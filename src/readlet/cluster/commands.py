@@ -24,11 +24,10 @@ from readlet.data.datasets import id_digest
 from readlet.errors import InputError, bad_input
 from readlet.inference.classifier import Classifier
 from readlet.inference.inputs import DEFAULTS, AnswerOptions
-from readlet.inference.model_folder import BASELINE, BUNDLED
-from readlet.inference.predict_file import classify_file, predict_file
-from readlet.inference.prediction_files import check_format, digest_of_model
+from readlet.inference.predict_file import classify_file, digest_of_model, predict_file
+from readlet.inference.prediction_files import check_format
 from readlet.inference.reader import load_reader
-from readlet.inference.trained_model import AUTO
+from readlet.inference.trained_model import AUTO, BASELINE, BUNDLED
 from readlet.storage.files import atomic_bytes, cache_folder
 from readlet.storage.overwrite import make_folder
 

@@ -39,10 +39,14 @@ _REMEDY = "give a folder that AutoModelForQuestionAnswering loads, or a Readlet 
 def load_tokenizer_of(tokenizer: Any) -> Any:
     """A fast tokenizer, by folder or name, or the given one."""
     if isinstance(tokenizer, (str, Path)):
-        return load_tokenizer(str(tokenizer))
+        tokenizer = load_tokenizer(str(tokenizer))
     if not getattr(tokenizer, "is_fast", False):
         remedy = "give a fast tokenizer"
         raise ReadletError(f"tokenizer: has no offsets, so answers cannot be located; {remedy}")
+    if tokenizer.padding_side != "right":  # its model reads the context first
+        raise ReadletError(
+            "tokenizer: pads on the left; give a model that reads the question first"
+        )
     return tokenizer
 
 
@@ -70,6 +74,7 @@ def load_span_model(name: str) -> Any:
 
 
 _LONGEST_ANSWER = 15  # in tokens, by default
+_CONTEXT = 1  # the second of the two texts
 
 
 class Window(NamedTuple):
@@ -81,10 +86,7 @@ class Window(NamedTuple):
     is_null: NDArray[np.bool_]  # (T,) the CLS token, the position of "no answer"
 
 
-class Scored(NamedTuple):
-    window: Window
-    start: Floats  # (T,)
-    end: Floats  # (T,)
+Scored = tuple[Window, Floats, Floats]  # and its scores of start and end, (T,) each
 
 
 @dataclass
@@ -97,8 +99,8 @@ class SpanModelAnswering:
     at_once: int
 
     def __post_init__(self) -> None:
-        # Some tokenizers pad on the left; their models read the context first.
-        self._context_side = 1 if self.tokenizer.padding_side == "right" else 0
+        if self.tokenizer.pad_token is None:  # any other token will do, since it is masked
+            self.tokenizer.pad_token = self.tokenizer.eos_token
         self.model.to(self.device).eval()
 
     def answers(self, asked: Pairs, options: Options) -> Iterator[list[Answer]]:
@@ -114,11 +116,11 @@ class SpanModelAnswering:
             overlap = min(longest // 2, MOST_OVERLAP)
         if overlap > longest:
             raise ReadletError(f"doc_stride: {overlap}, above max_seq_len: {longest}; lower it")
-        texts = (question, context) if self._context_side else (context, question)
         try:
             encoded = self.tokenizer(
-                *texts,
-                truncation="only_second" if self._context_side else "only_first",
+                question,
+                context,
+                truncation="only_second",
                 max_length=longest,
                 stride=overlap,
                 return_overflowing_tokens=True,
@@ -133,7 +135,7 @@ class SpanModelAnswering:
         names = self.tokenizer.model_input_names
         windows = []
         for number, encoding in enumerate(encoded.encodings):
-            sides = [side == self._context_side for side in encoding.sequence_ids]
+            sides = [side == _CONTEXT for side in encoding.sequence_ids]
             tokens = np.array(encoded["input_ids"][number])  # (T,)
             windows.append(
                 Window(
@@ -146,16 +148,10 @@ class SpanModelAnswering:
         return windows
 
     def _scored(self, windows: list[Window]) -> Iterator[Scored]:
-        pads = self.tokenizer.pad_token is not None
-        size = self.at_once if pads else 1
-        for first in range(0, len(windows), size):
-            batch = windows[first : first + size]
-            inputs: dict[str, Any] = {}
-            if pads:
-                given = [window.inputs for window in batch]
-                inputs |= self.tokenizer.pad(given, return_tensors="pt")  # (B, T) each
-            else:
-                inputs |= {n: torch.tensor([v]) for n, v in batch[0].inputs.items()}  # (1, T)
+        for first in range(0, len(windows), self.at_once):
+            batch = windows[first : first + self.at_once]
+            given = [window.inputs for window in batch]
+            inputs = self.tokenizer.pad(given, return_tensors="pt")  # (B, T) each
             with torch.inference_mode():
                 output = self.model(**{name: v.to(self.device) for name, v in inputs.items()})
             starts, ends = (
@@ -163,9 +159,8 @@ class SpanModelAnswering:
                 for name in ("start_logits", "end_logits")
             )
             for window, start, end in zip(batch, starts, ends, strict=True):
-                kept = len(window.allowed)
-                inside = slice(kept) if self._context_side else slice(-kept, None)
-                yield Scored(window, start[inside], end[inside])
+                tokens = len(window.allowed)
+                yield window, start[:tokens], end[:tokens]
 
     def _joined(self, context: str, windows: list[Scored], options: Options) -> list[Answer]:
         """The answers of all windows. Spans of one text, in any case, are one answer."""
@@ -198,7 +193,7 @@ class SpanModelAnswering:
         if align:
             words = encoding.token_to_word(first), encoding.token_to_word(last)
             if None not in words:
-                begin = encoding.word_to_chars(words[0], self._context_side)
-                stop = encoding.word_to_chars(words[1], self._context_side)
+                begin = encoding.word_to_chars(words[0], _CONTEXT)
+                stop = encoding.word_to_chars(words[1], _CONTEXT)
                 return begin[0], stop[1]
         return encoding.offsets[first][0], encoding.offsets[last][1]

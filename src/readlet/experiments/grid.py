@@ -13,7 +13,7 @@ from typing import Any
 from readlet.data.datasets import training_file
 from readlet.errors import bad_input
 from readlet.experiments.spec import Changes, Table, load_table
-from readlet.inference.model_folder import BUNDLED, reader_files
+from readlet.inference.trained_model import BUNDLED, reader_files
 from readlet.models.recipe_files import (
     apply_change,
     changed_values,

@@ -38,7 +38,7 @@ from readlet.experiments.store import (
     read_log,
     versions,
 )
-from readlet.inference.evaluate_questions import write_predictions
+from readlet.inference.prediction_files import write_predictions
 from readlet.recipe.recipe import Recipe, fields_with
 from readlet.storage.files import atomic_text
 from readlet.storage.overwrite import make_folder

@@ -18,11 +18,17 @@ from readlet.evaluation.task import Task
 from readlet.export.int8 import round_to_int8
 from readlet.export.tracing import Network, network_of, require_onnx, trace
 from readlet.inference.classifier import Classifier
-from readlet.inference.evaluate_questions import predict
-from readlet.inference.model_folder import BASELINE, foreign_to_reader, reader_folder, reserved
+from readlet.inference.evaluate_files import predict
 from readlet.inference.predict_file import asked_text
 from readlet.inference.reader import Reader, load_reader
-from readlet.inference.trained_model import TrainedModel, needs_torch, stored_task
+from readlet.inference.saving import foreign_to_reader, reserved
+from readlet.inference.trained_model import (
+    BASELINE,
+    TrainedModel,
+    needs_torch,
+    reader_folder,
+    stored_task,
+)
 from readlet.models.family import SpanScores
 from readlet.models.onnx.model import MODEL, OnnxModel
 from readlet.models.onnx.scorer import (

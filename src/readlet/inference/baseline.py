@@ -8,8 +8,7 @@ numbers answer "when" and "how many", capitalised words "who" and "where".
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Unpack
+from typing import NamedTuple, Unpack
 from unicodedata import normalize
 
 from readlet.errors import ReadletError
@@ -43,25 +42,18 @@ _KINDS: dict[str, Callable[[str], bool]] = {
 _MAX_SENTENCE = 500
 
 
-@dataclass(frozen=True, slots=True)
-class _Passage:
-    """The words of a context in NFC, their stems, and the sentences."""
-
-    text: str
+class _Passage(NamedTuple):
     spans: Sequence[tuple[int, int]]
-    words: Sequence[str]
+    words: Sequence[str]  # in NFC
     stems: Sequence[str]
     sentences: Sequence[range]
 
 
 class LexicalBaseline(Answerer):
-    """Answers like a reader, by counting words. It caches the last passage."""
+    """Answers like a reader, by counting words."""
 
     name = "baseline"
     takes_unanswerable_share = False
-
-    def __init__(self) -> None:
-        self._last: _Passage | None = None
 
     def answer_batch(
         self,
@@ -77,13 +69,12 @@ class LexicalBaseline(Answerer):
         if options.unanswerable_share:
             fault = "the baseline has no calibrated probabilities"
             raise ReadletError(f"unanswerable-share: {fault}; leave it out")
+        # Its scores are not probabilities: the coverage decides.
+        least = MIN_COVERAGE if options.min_confidence == "balanced" else options.level
         for example in as_examples(asked):
-            if self._last is None or self._last.text != example.context:
-                self._last = _read(example.context)
-            candidates, coverage = _answers(example.question, self._last, options.n_best)
+            runs, coverage = _ranked(example.question, _read(example.context))
+            candidates = _candidates(runs, example.context, options.n_best)
             no_answer = 0.0 if options.unanswerable_share == 0 and candidates else 1.0 - coverage
-            # Its scores are not probabilities: the coverage decides.
-            least = MIN_COVERAGE if options.min_confidence == "balanced" else options.level
             yield Prediction.choose(candidates, no_answer, 0.0).at_threshold(1.0 - least)
 
 
@@ -95,7 +86,7 @@ def _read(context: str) -> _Passage:
         if word in SENTENCE_ENDS or index in (len(words), first + _MAX_SENTENCE):
             sentences.append(range(first, index))
             first = index
-    return _Passage(context, spans, words, [_stem(word) for word in words], sentences)
+    return _Passage(spans, words, [_stem(word) for word in words], sentences)
 
 
 def _stem(word: str) -> str:
@@ -103,27 +94,37 @@ def _stem(word: str) -> str:
     return word.casefold()[:6]
 
 
-def _answers(question: str, passage: _Passage, n_best: int) -> tuple[tuple[Candidate, ...], float]:
-    """The best answers, and the share of the question's weight that the best sentence has."""
-    question, kind = normalize("NFC", question), question_type(question)
-    asked = _weights(question, passage)
-    total = sum(asked.values())
+def _ranked(question: str, passage: _Passage) -> tuple[list[tuple[float, int, int]], float]:
+    """Runs of words, best first: score, start and end in characters.
+
+    And the share of the question's weight that the best sentence has.
+    """
+    question = normalize("NFC", question)
+    fits = _KINDS.get(question_type(question))
+    weights = _weights(question, passage)
+    total = sum(weights.values())
     found: list[tuple[float, range]] = []
     coverage = 0.0
     for sentence in passage.sentences:
-        matched = {passage.stems[i] for i in sentence} & asked.keys()
+        matched = {passage.stems[i] for i in sentence}
         # In the order of the question: a sum must not depend on the order of a set.
-        overlap = sum(weight for stem, weight in asked.items() if stem in matched)
+        overlap = sum(weight for stem, weight in weights.items() if stem in matched)
         coverage = max(coverage, overlap / total if total else 0.0)
-        shared = [(i, asked[passage.stems[i]]) for i in sentence if passage.stems[i] in asked]
-        runs = [
-            (_SHORT * (len(run) <= 4), run)
-            for run in _runs(sentence, passage, asked, lambda _: True)
-        ]
-        if kind in _KINDS:
-            runs += [(_FITS, run) for run in _runs(sentence, passage, asked, _KINDS[kind])]
+        shared = [(i, weights[passage.stems[i]]) for i in sentence if passage.stems[i] in weights]
+        new = [i for i in sentence if _is_content(passage.words[i])]
+        new = [i for i in new if passage.stems[i] not in weights]
+        runs = [(_SHORT * (len(run) <= 4), run) for run in _runs(new, passage)]
+        if fits is not None:
+            fitting = [i for i in new if fits(passage.words[i])]
+            runs += [(_FITS, run) for run in _runs(fitting, passage)]
         found += [(overlap + prior + _nearness(run, shared), run) for prior, run in runs]
-    return _n_best(found, passage, n_best), coverage
+    found.sort(key=lambda item: (-item[0], item[1].start, len(item[1])))
+    places = passage.spans
+    return [(score, places[run[0]][0], places[run[-1]][1]) for score, run in found], coverage
+
+
+def _is_content(word: str) -> bool:
+    return word[0].isalnum() and word.casefold() not in LANGUAGES_OF_WORD
 
 
 def _weights(question: str, passage: _Passage) -> dict[str, float]:
@@ -132,70 +133,53 @@ def _weights(question: str, passage: _Passage) -> dict[str, float]:
         stem for sentence in passage.sentences for stem in {passage.stems[i] for i in sentence}
     )
     count = len(passage.sentences)
-    # A dict, not a set: it keeps the order of the question, in every process.
+    # In the order of the question, in every process.
     words = dict.fromkeys(question[start:end].casefold() for start, end in word_spans(question))
     return {
         _stem(word): math.log1p(count / in_sentences.get(_stem(word), 0.5))
         for word in words
-        if word not in LANGUAGES_OF_WORD and word[0].isalnum()
+        if _is_content(word)
     }
 
 
-def _runs(
-    sentence: range, passage: _Passage, asked: dict[str, float], fitting: Callable[[str], bool]
-) -> Iterator[range]:
-    """Runs of content words that fit and are not in the question; one other word may join two."""
-
-    def is_content(i: int) -> bool:
-        word = passage.words[i]
-        is_new = word[0].isalnum() and passage.stems[i] not in asked
-        return is_new and word.casefold() not in LANGUAGES_OF_WORD and fitting(word)
-
-    chosen = [i for i in sentence if is_content(i)]
-    while chosen:
-        count = 1
-        while count < len(chosen) and _are_joined(chosen[count - 1], chosen[count], passage):
-            count += 1
-        yield range(chosen[0], chosen[count - 1] + 1)
-        chosen = chosen[count:]
+def _runs(chosen: Sequence[int], passage: _Passage) -> Iterator[range]:
+    """Runs of these words; a word without content may stand inside: University *of* Paris."""
+    run: list[int] = []
+    for i in chosen:
+        inside = [word.casefold() for word in passage.words[run[-1] + 1 : i]] if run else []
+        if run and (len(inside) > 1 or any(word not in LANGUAGES_OF_WORD for word in inside)):
+            yield range(run[0], run[-1] + 1)
+            run = []
+        run.append(i)
+    if run:
+        yield range(run[0], run[-1] + 1)
 
 
-def _are_joined(one: int, other: int, passage: _Passage) -> bool:
-    """Neighbours, or with one word between them: University *of* Paris."""
-    between = passage.words[one + 1 : other]
-    return other - one <= 2 and all(word.casefold() in LANGUAGES_OF_WORD for word in between)
+def _nearness(run: range, shared: Sequence[tuple[int, float]]) -> float:
+    """The weights of shared words (index, weight), each divided by its distance to the run."""
+    return sum(weight / (1 + min(abs(i - run[0]), abs(i - run[-1]))) for i, weight in shared)
 
 
-def _nearness(span: range, shared: Sequence[tuple[int, float]]) -> float:
-    """The weights of shared words (index, weight), each divided by its distance to the span."""
-    return sum(
-        weight / (1 + min(abs(i - span.start), abs(i - span.stop + 1))) for i, weight in shared
-    )
-
-
-def _n_best(
-    found: list[tuple[float, range]], passage: _Passage, count: int
+def _candidates(
+    ranked: Iterable[tuple[float, int, int]], context: str, count: int
 ) -> tuple[Candidate, ...]:
     """The best candidates without duplicates; their scores sum to 1."""
-    found.sort(key=lambda item: (-item[0], item[1].start, len(item[1])))
     best: dict[tuple[int, int], float] = {}
-    for score, span in found:
-        place = passage.spans[span.start][0], passage.spans[span.stop - 1][1]
-        if place not in best:
-            best[place] = score
+    for score, start, end in ranked:
+        best.setdefault((start, end), score)
         if len(best) == count:
             break
     # Relative to the best: exp of a long question's score would overflow.
-    top = next(iter(best.values()), 0.0)
+    top = max(best.values(), default=0.0)
     powers = {place: math.exp(score - top) for place, score in best.items()}
     total = sum(powers.values())
     return tuple(
         Candidate(
-            passage.text[start:end],
+            context[start:end],
             start,
             end,
             power / total,
-            passage.text[slice(*sentence_span(passage.text, start, end))],
+            context[slice(*sentence_span(context, start, end))],
         )
         for (start, end), power in powers.items()
     )

@@ -112,10 +112,6 @@ class Calibration(BaseModel):
         known = {name: value for name, value in values.items() if name != "no_answer_threshold"}
         return cls.model_validate(known)
 
-    @property
-    def has_fitted_no_answer(self) -> bool:
-        return (self.no_answer_slope, self.no_answer_bias) != (1.0, 0.0)
-
     def assuming(self, unanswerable_share: float) -> "Calibration":
         """The same evidence where another share of the questions is unanswerable (Bayes' rule)."""
         shift = logit(unanswerable_share) - logit(self.unanswerable_share)
@@ -126,15 +122,8 @@ class Calibration(BaseModel):
         return self.model_copy(update=moved)
 
     def of_answers(self, shares: Sequence[float]) -> list[float]:
-        """The probabilities of answers, best first, from their shares of all spans.
-
-        The others share what the best one leaves, as before.
-        """
-        if not self.answer_bias or not shares:
-            return list(shares)
-        best = _logistic(logit(shares[0]) + self.answer_bias)
-        left = (1.0 - best) / (1.0 - shares[0]) if shares[0] < 1.0 else 0.0
-        return [best, *(share * left for share in shares[1:])]
+        """The probabilities of answers, best first, from their shares of all spans."""
+        return shifted(shares, self.answer_bias) if self.answer_bias else list(shares)
 
     def no_answer(self, lead: float, windows: int = 1) -> float:
         """The probability of "no answer" when its score exceeds the best answer's by `lead`.
@@ -142,10 +131,22 @@ class Calibration(BaseModel):
         The best of so many windows, that is.
         """
         x = self.no_answer_slope * lead + self.no_answer_bias
-        return _logistic(x + self.no_answer_windows * math.log(windows))
+        return logistic(x + self.no_answer_windows * math.log(windows))
 
 
-def _logistic(x: float) -> float:
+def shifted(shares: Sequence[float], shift: float) -> list[float]:
+    """Shares, best first, after a shift of the log-odds of the best one.
+
+    The others share what it leaves, as before.
+    """
+    if not shares:
+        return []
+    best = logistic(logit(shares[0]) + shift)
+    left = (1.0 - best) / (1.0 - shares[0]) if shares[0] < 1.0 else 0.0
+    return [best, *(share * left for share in shares[1:])]
+
+
+def logistic(x: float) -> float:
     return 1.0 / (1.0 + math.exp(-x)) if x >= 0 else math.exp(x) / (1.0 + math.exp(x))
 
 

@@ -7,14 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from readlet.errors import ReadletError, bad_input, warn_caller
-from readlet.inference.model_folder import BUNDLED, reader_folder
-from readlet.inference.trained_model import AUTO, TrainedModel, read_model
+from readlet.inference.trained_model import AUTO, BUNDLED, TrainedModel, read_model, reader_folder
 from readlet.types import Classification, Sentence
 
 if TYPE_CHECKING:
     from readlet.evaluation.task import Task
     from readlet.inference.calibration import ClassCalibration
-    from readlet.inference.model_card import CardParts
     from readlet.models.family import ClassScorer, Floats
     from readlet.text.labels import Labels
     from readlet.text.subwords import SentenceRows
@@ -94,11 +92,6 @@ class Classifier(TrainedModel):
             raise ReadletError(f"{fault}; {remedy}")
         return Sentence("", first, None, second)
 
-    def card_parts(self) -> "CardParts":
-        from readlet.inference.model_card import classifier_parts
-
-        return classifier_parts(self)
-
     @classmethod
     def load(cls, folder: str | Path, *, device: str = AUTO, batch_size: int = 0) -> "Classifier":
         """Read a classifier's folder, or one of the hub: `user/name`; nothing is executed.
@@ -114,15 +107,7 @@ class Classifier(TrainedModel):
         found = read_model(folder, "classes", device=device, batch_size=batch_size)
         with damage_of(found.path / "calibration.json"):
             calibration = ClassCalibration.model_validate(found.calibration)
-        return cls(
-            found.scorer,
-            found.recipe,
-            calibration,
-            found.metrics,
-            found.notice,
-            found.device,
-            batch_size,
-        )
+        return cls(calibration=calibration, **found.others)
 
 
 def scores_in_order(scorer: "ClassScorer", rows: "SentenceRows", batch_size: int) -> "Floats":

@@ -42,9 +42,6 @@ def log_sums(scores: Floats, keep: NDArray[np.bool_]) -> NDArray[np.float64]:
     return sums
 
 
-_FIRST = 32  # spans ranked at first; most callers need only these
-
-
 class PlaceSpan(NamedTuple):
     score: float
     first: int
@@ -62,18 +59,11 @@ def spans_in_order(
     scores = _band(start, end, allowed, allowed, max_places)  # (L, K)
     band = scores.shape[1]
     scores = scores.ravel()  # (L * K,) by first place, then by length
-    count = int((scores > NOTHING).sum())
-    given, wanted = 0, _FIRST
-    while given < count:
-        wanted = min(wanted, count)
-        lowest = np.partition(scores, -wanted)[-wanted]
-        # Includes all ties with the last one, so that the order does not depend on the cut.
-        chosen = np.flatnonzero(scores >= lowest)
-        ranked = chosen[np.argsort(-scores[chosen], kind="stable")]
-        for index in ranked[given:].tolist():
-            first, length = divmod(index, band)
-            yield PlaceSpan(float(scores[index]), first, first + length)
-        given, wanted = len(ranked), 8 * wanted
+    for index in np.argsort(-scores, kind="stable").tolist():
+        if scores[index] == NOTHING:
+            return
+        first, length = divmod(index, band)
+        yield PlaceSpan(float(scores[index]), first, first + length)
 
 
 def _band(

@@ -1,10 +1,9 @@
-"""How much doubt each further window adds: fitted on passages that are put into long documents.
+"""Fit a reader's calibration on held-out questions.
 
+How much doubt each further window adds is fitted on passages that are put into long documents.
 Every window is another chance of a plausible wrong answer, so the best of many leads more easily
 over "no answer" than that of one. If the best of n windows were the best of n independent scores
 with exponential tails, it would grow with log n: hence the form of the term.
-
-Fit a reader's calibration on held-out questions.
 """
 
 import math
@@ -25,7 +24,9 @@ from readlet.inference.calibration import (
     Doubles,
     fit_answers,
     fit_no_answer,
+    logistic,
     logit,
+    shifted,
 )
 from readlet.inference.decoding import NOTHING, Predictor, best_spans, log_sums, log_total
 from readlet.models.family import Floats
@@ -161,10 +162,6 @@ def calibrate(
     return fitted.model_copy(update=errors)
 
 
-def _is_right(prediction: Prediction, example: Example) -> float:
-    return max((exact_match(prediction.text, gold.text) for gold in example.answers), default=0.0)
-
-
 def _no_answer(fitted: Calibration, prediction: Prediction, windows: int) -> float:
     """The fitted no-answer probability of a prediction that was made with the defaults."""
     return fitted.no_answer(logit(prediction.no_answer), windows) if prediction.no_answer else 0.0
@@ -224,17 +221,15 @@ class Adaptation(NamedTuple):
         """A prediction that was made with the calibration before."""
         if not prediction.n_best:
             return prediction
-        none = self.factor * logit(prediction.no_answer) + self.shift
-        shares = [_share(c.score, prediction) for c in prediction.n_best]
-        best = _probability(logit(shares[0]) + self.of_answers)
-        left = (1.0 - best) / (1.0 - shares[0]) if shares[0] < 1.0 else 0.0
+        none = logistic(self.factor * logit(prediction.no_answer) + self.shift)
+        shares = [_share(candidate.score, prediction) for candidate in prediction.n_best]
         candidates = [
             replace(candidate, score=share)
             for candidate, share in zip(
-                prediction.n_best, [best, *(left * share for share in shares[1:])], strict=True
+                prediction.n_best, shifted(shares, self.of_answers), strict=True
             )
         ]
-        return Prediction.choose(candidates, _probability(none), level)
+        return Prediction.choose(candidates, none, level)
 
 
 def adapt(
@@ -266,10 +261,10 @@ def adapt(
     bias = start.answer_bias
     if answered:
         odds = np.array([logit(_share(p.score, p)) for _, p in answered])
-        right = np.array([_best_is_right(p, e) for e, p in answered])  # (questions,)
+        right = np.array([_is_right(p, e) for e, p in answered])  # (questions,)
         bias = max(bias + _most_probable(odds, right, factor=False)[1], 0.0)
     adapted = Adaptation(fitted, factor, shift, bias - start.answer_bias)
-    correct = [_best_is_right(p, e) for e, p in asked]
+    correct = [_is_right(p, e) for e, p in asked]
     after = [adapted.of(p, 0.0).score for _, p in asked]
     measured = {
         "answer_bias": bias,
@@ -296,7 +291,7 @@ def _most_probable(
     return (math.exp(found[0]), float(found[1])) if factor else (1.0, float(found[0]))
 
 
-def _best_is_right(prediction: Prediction, example: Example) -> float:
+def _is_right(prediction: Prediction, example: Example) -> float:
     """Whether the best candidate is right, given or not."""
     best = prediction.n_best[0].text
     return max((exact_match(best, gold.text) for gold in example.answers), default=0.0)
@@ -305,10 +300,6 @@ def _best_is_right(prediction: Prediction, example: Example) -> float:
 def _share(score: float, prediction: Prediction) -> float:
     """A candidate's probability, given that there is an answer."""
     return score / max(1.0 - prediction.no_answer, 1e-300)
-
-
-def _probability(odds: float) -> float:
-    return float(_logistic(np.array(odds)))
 
 
 class _Evidence(NamedTuple):

@@ -12,7 +12,7 @@ from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
 
-from readlet.errors import InputError, bad_input
+from readlet.errors import InputError, bad_input, reason_of
 
 _NAME = re.compile(r"(?P<repository>[\w-][\w.-]*/[\w-][\w.-]*)(?:@(?P<revision>[\w./-]+))?")
 _DATA = (".json", ".jsonl", ".csv", ".tsv", ".gz", ".parquet")  # a file that is missing
@@ -53,7 +53,7 @@ def downloaded(name: str) -> Path:
     except InputError:
         raise
     except Exception as error:  # its classes are those of an HTTP library
-        reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
+        reason = reason_of(error)
         if isinstance(error, LocalEntryNotFoundError):
             reason = "it is out of reach, and the model is not cached"
         fault = f"not a folder, and not available from the hub ({reason:.160})"

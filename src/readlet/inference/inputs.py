@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, Unpack
@@ -121,6 +122,21 @@ class AnswerOptions:
                 fault = f"language: {code!r:.40} is unknown"
                 raise ReadletError(f"{fault}; give a code such as en or es")
 
+    @classmethod
+    def parse(
+        cls,
+        min_confidence: str,
+        *,
+        unanswerable_share: float | None = None,
+        language: str = "",
+        question_language: str = "",
+    ) -> "AnswerOptions":
+        """The options of a command, whose level of confidence is a number or a name, as text."""
+        level: Any = min_confidence
+        with suppress(ValueError):
+            level = float(min_confidence)
+        return cls(N_BEST, level, unanswerable_share, language, question_language)
+
     @property
     def level(self) -> float:
         """`min_confidence` as a number."""
@@ -176,31 +192,32 @@ def as_examples(asked: Iterable[Asked]) -> Iterator[Example]:
     if isinstance(asked, (str, Mapping)) or not isinstance(asked, Iterable):
         raise ReadletError(f"answer_batch: a single {_kind(asked)}, not a list; {_REMEDY}")
     for number, item in enumerate(asked, 1):
-        yield _example(item, f"item {number}")
+        example = _example(item, f"item {number}")
+        for name, text in (("question", example.question), ("context", example.context)):
+            if not isinstance(text, str):
+                fault = f"item {number}: its {name} is a {_kind(text)}, not text"
+                raise ReadletError(f"{fault}; {_REMEDY}")
+        yield example
 
 
 def _example(item: Any, place: str) -> Example:
-    languages = ("", "")
-    if isinstance(item, Example):
-        question, context = item.question, item.context
-    elif isinstance(item, Mapping):
-        missing = [key for key in ("question", "context") if key not in item]
-        if missing:
-            raise ReadletError(f"{place}: a dict without {missing[0]!r}; {_REMEDY}")
-        question, context = item["question"], item["context"]
-        languages = str(item.get("language") or ""), str(item.get("question_language") or "")
-    elif isinstance(item, (tuple, list)) and len(item) == 2:
-        question, context = item
-    else:
-        size = f" of {len(item)}" if isinstance(item, (tuple, list)) else ""
-        raise ReadletError(f"{place}: a {_kind(item)}{size}; {_REMEDY}")
-    for name, text in (("question", question), ("context", context)):
-        if not isinstance(text, str):
-            raise ReadletError(f"{place}: its {name} is a {_kind(text)}, not text; {_REMEDY}")
     if isinstance(item, Example):
         return item
-    language, question_language = languages
-    return Example("", question, context, language=language, question_language=question_language)
+    if isinstance(item, (tuple, list)) and len(item) == 2:
+        return Example("", *item)
+    if not isinstance(item, Mapping):
+        size = f" of {len(item)}" if isinstance(item, (tuple, list)) else ""
+        raise ReadletError(f"{place}: a {_kind(item)}{size}; {_REMEDY}")
+    missing = [key for key in ("question", "context") if key not in item]
+    if missing:
+        raise ReadletError(f"{place}: a dict without {missing[0]!r}; {_REMEDY}")
+    return Example(
+        "",
+        item["question"],
+        item["context"],
+        language=str(item.get("language") or ""),
+        question_language=str(item.get("question_language") or ""),
+    )
 
 
 def _kind(value: Any) -> str:
@@ -254,11 +271,9 @@ class Answerer(Protocol):
         return prediction
 
 
-_MOST_CHARACTERS, _MOST_WORDS = 50_000, 10_000  # some seconds of reading
+_MOST_CHARACTERS = 50_000  # some seconds of reading
 
 
 def is_passage(text: str) -> bool:
     """Whether a reader reads it as a whole; a longer one is asked by its most relevant pieces."""
-    from readlet.text.words import word_spans
-
-    return len(text) <= _MOST_CHARACTERS and len(word_spans(text)) <= _MOST_WORDS
+    return len(text) <= _MOST_CHARACTERS

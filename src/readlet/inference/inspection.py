@@ -1,30 +1,34 @@
-"""Where an answer comes from: the scores of all positions, and the contribution of each layer."""
+"""Where an answer comes from: the scores of all positions, and the contribution of each layer.
+
+As JSON, or as a picture: the probability of each token as a start and as an end of the answer and,
+for readers that mix the layers of an encoder, the weight of each layer for each token.
+"""
 
 import warnings
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from readlet.errors import ReadletError, bad_input
+from readlet.console import one_line
+from readlet.errors import ReadletError, bad_input, extra_needed
 from readlet.inference.calibration import Doubles
-from readlet.inference.decoding import (
-    Predictor,
-    ScoredSpan,
-    WindowAnswers,
-    masked,
-)
-from readlet.inference.model_folder import BASELINE
+from readlet.inference.decoding import Predictor, WindowAnswers, masked
 from readlet.inference.reader import Reader, load_reader
-from readlet.inference.trained_model import AUTO, chosen_device, needs_torch
+from readlet.inference.trained_model import AUTO, BASELINE, chosen_device, needs_torch
 from readlet.models.family import Floats, LayeredScorer, LayerView, SpanScores
+from readlet.storage.files import atomic_bytes
+from readlet.storage.overwrite import check_file
 from readlet.text.rows import LONG_QUESTION, Ints, Rows
 from readlet.types import Example, Prediction
 
-START, END = 0, 1
-"""Indices of the two sides in all arrays here."""
-_CANDIDATES = "give `bundled` or a trained reader, or see: readlet ask --reader baseline --n-best 5"
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_SIDES = ("start", "end")  # in all arrays here
 _DIGITS = 6  # decimals in JSON
 
 
@@ -53,16 +57,7 @@ class Inspection:
     @property
     def answer_scores(self) -> tuple[float, float]:
         """The scores of the best answer's first position as a start, and of its last as an end."""
-        return float(self.scores[self.first, START]), float(self.scores[self.last, END])
-
-    @property
-    def null_label(self) -> str:
-        return self.layers.tokens[self.layers.null] if self.layers else "no answer"
-
-    def likeliest(self, side: int, most: int) -> list[int]:
-        """The positions with the highest probabilities, highest first."""
-        ranked = np.argsort(-self.probabilities[:, side], kind="stable")[:most].tolist()
-        return [place for place in ranked if self.probabilities[place, side] > 0]
+        return float(self.scores[self.first, 0]), float(self.scores[self.last, 1])
 
     def as_json(self) -> dict[str, Any]:
         """All numbers, of all tokens of the window."""
@@ -76,7 +71,7 @@ class Inspection:
                 "probabilities": _plain(self.probabilities[:, side]),
                 "null": None if self.null is None else round(self.null[side], _DIGITS),
             }
-            for side, name in enumerate(("start", "end"))
+            for side, name in enumerate(_SIDES)
         }
         return {
             "question": self.question,
@@ -97,8 +92,8 @@ def inspectable_reader(name: str, *, device: str = AUTO) -> Reader:
         device = chosen_device(device)
     reader = load_reader(name, device=device)
     if not isinstance(reader, Reader):
-        fault, remedy = "has no scores to inspect", _CANDIDATES
-        raise bad_input(BASELINE, "", fault, remedy)
+        remedy = "give `bundled` or a trained reader"
+        raise bad_input(BASELINE, "", "has no scores to inspect", remedy)
     return reader
 
 
@@ -149,9 +144,8 @@ def inspect_answer(reader: Reader, question: str, passage: str) -> Inspection:
 class _Best:
     """The window with the best answer so far."""
 
-    order: tuple[
-        float, int, int, int
-    ]  # the best window first: by score, span and length, then the earliest
+    # The best window first: by score, span and length, then the earliest.
+    order: tuple[float, int, int, int]
     row: int
     scores: Floats  # (P, 2)
     allowed: NDArray[np.bool_]  # (P,)
@@ -163,7 +157,7 @@ class _Best:
     ) -> "_Best | None":
         if not answers.spans:
             return None
-        top: ScoredSpan = answers.spans[0]
+        top = answers.spans[0]
         count = int(rows.row_window[row, 1])
         both = np.stack([scores.start[i, :count], scores.end[i, :count]], axis=1)  # (P, 2)
         order = (-top.score, top.start, top.end, row)
@@ -202,7 +196,7 @@ def _layers_as_json(view: LayerView) -> dict[str, Any]:
             "contributions": None if parts is None else _plain(parts[:, :, side]),
             "scores": _plain(view.scores[:, side]),
         }
-        for side, name in enumerate(("start", "end"))
+        for side, name in enumerate(_SIDES)
     }
     return {
         "mix": view.mix,
@@ -216,3 +210,98 @@ def _layers_as_json(view: LayerView) -> dict[str, Any]:
 
 def _plain(values: Floats | Doubles) -> Any:
     return np.round(values.astype(np.float64), _DIGITS).tolist()
+
+
+_SUFFIXES = (".png", ".svg")
+_TOKENS = 40  # around the answer: more would be illegible
+_LABEL, _TITLE = 14, 90  # letters
+# Okabe and Ito's blue and vermilion, which most colour-blind people can distinguish.
+_BARS, _ANSWER, _NULL = "#0072b2", "#d55e00", "#888888"
+
+
+def check_picture(path: Path, inputs: Iterable[Path], *, overwrite: bool) -> None:
+    """Check before the work that the picture can be drawn and written."""
+    check_file(path, inputs, overwrite=overwrite)
+    if path.suffix.lower() not in _SUFFIXES:
+        raise bad_input(path, "", "not a type of picture", f"end it in {' or '.join(_SUFFIXES)}")
+    with extra_needed("plots", "--save"):
+        import matplotlib.figure  # noqa: F401
+
+
+def save_picture(found: Inspection, path: Path) -> None:
+    """Draw into a .png or .svg file: "no answer", then the tokens around the best answer."""
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    begin = max(min(found.first - _TOKENS // 2, len(found.offsets) - _TOKENS), 0)
+    shown = range(begin, min(begin + _TOKENS, len(found.offsets)))
+    # Without a mix the weights are the same for all tokens.
+    view = found.layers if found.layers is not None and found.layers.are_mixed else None
+    heights = [1.6, 1.6] + ([] if view is None else [0.4 + 0.2 * len(view.weights)] * 2)
+    # Text stays text in an SVG: smaller, and a browser has fonts for all scripts.
+    settings: Any = {"svg.fonttype": "none", "svg.hashsalt": "readlet", "font.size": 9}
+    with matplotlib.rc_context(settings):
+        size = (3.0 + 0.29 * len(shown), sum(heights) + 1.8)
+        figure = Figure(figsize=size, layout="constrained", facecolor="white")
+        axes: Any = figure.subplots(len(heights), 1, sharex=True, height_ratios=heights)
+        for side, axis in enumerate(axes[:2]):
+            _draw_probabilities(axis, found, shown, side)
+        for side, axis in enumerate(axes[2:]):
+            assert view is not None
+            _draw_weights(axis, view, shown, side)
+        _name_tokens(axes[-1], found, shown)
+        best = found.prediction.n_best[0].text
+        answer = f"“{_short(best, _TITLE // 2)}”, probability {found.prediction.score:.2f}"
+        title = f"{_short(found.question, _TITLE)}\nbest answer {answer}"
+        figure.suptitle(title, fontsize=12, x=0.01, ha="left", parse_math=False)
+        kind = path.suffix.lower().removeprefix(".")
+        metadata = {"Date": None} if kind == "svg" else {}  # equal content, equal bytes
+        with atomic_bytes(path) as stream:
+            figure.savefig(stream, format=kind, dpi=140, metadata=metadata)
+
+
+def _draw_probabilities(axis: "Axes", found: Inspection, shown: range, side: int) -> None:
+    """A bar for "no answer", and one for each token."""
+    axis.bar([0], [0.0 if found.null is None else found.prediction.no_answer], color=_NULL)
+    values = found.probabilities[shown.start : shown.stop, side]  # (tokens,)
+    axis.bar(np.arange(1, len(shown) + 1), values, color=_BARS)
+    axis.set_title(f"probability as {_SIDES[side]}", loc="left", fontsize=10)
+    axis.spines[["top", "right"]].set_visible(False)
+
+
+def _draw_weights(axis: "Axes", view: LayerView, shown: range, side: int) -> None:
+    """The weights of all layers for "no answer" and for each token, the last layer on top."""
+    tokens = [view.null, *range(view.first + shown.start, view.first + shown.stop)]
+    weights: Floats = view.weights[:, tokens, side]  # (N, 1 + tokens)
+    highest = float(np.abs(weights).max()) or 1.0
+    is_signed = bool(weights.min() < 0)
+    drawn = axis.imshow(
+        weights,
+        aspect="auto",
+        origin="lower",
+        interpolation="nearest",
+        cmap="RdBu_r" if is_signed else "Blues",
+        vmin=-highest if is_signed else 0.0,
+        vmax=highest,
+    )
+    axis.set_title(f"{_SIDES[side]}: weight of each layer ({view.mix})", loc="left", fontsize=10)
+    axis.figure.colorbar(drawn, ax=axis, fraction=0.03, pad=0.01)
+    every = -(-len(weights) // 12)
+    numbers = range(0, len(weights), every)
+    axis.set_yticks(numbers, [str(number + 1) for number in numbers])
+
+
+def _name_tokens(axis: "Axes", found: Inspection, shown: range) -> None:
+    null = found.layers.tokens[found.layers.null] if found.layers else "no answer"
+    names = [_short(one, _LABEL) for one in (null, *found.labels[shown.start : shown.stop])]
+    axis.set_xticks(range(len(names)), names, rotation=90, fontsize=8, parse_math=False)
+    for token, tick in zip(shown, axis.get_xticklabels()[1:], strict=True):
+        if found.first <= token <= found.last:
+            tick.set_color(_ANSWER)
+            tick.set_fontweight("bold")
+
+
+def _short(text: str, letters: int) -> str:
+    """One line that can be drawn: control characters are no part of SVG."""
+    line = one_line(text)
+    return line if len(line) <= letters else f"{line[: letters - 1]}…"

@@ -3,6 +3,7 @@
 import platform
 import re
 import subprocess
+from collections.abc import Callable, Mapping
 from functools import cache
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -24,13 +25,14 @@ class CardParts(NamedTuple):
     title: str
     introduction: str
     below_scores: list[str]
-    calibration: str
+    fitted_on: int | None
+    """Items that the calibration was fitted on; None: values have no probabilities."""
 
 
 def model_card(model: "TrainedModel") -> str:
     """Data, recipe, scores, versions, seed and commit as Markdown."""
     notice = ["## Licence and data", "", model.notice.strip(), ""] if model.notice else []
-    parts = model.card_parts()
+    parts = _PARTS[model.kind_of_task](model)
     lines = [
         "---",
         card_data(model),
@@ -50,7 +52,7 @@ def model_card(model: "TrainedModel") -> str:
         "",
         "## Calibration",
         "",
-        parts.calibration,
+        *_calibration(model, parts.fitted_on),
         "",
         "## Recipe",
         "",
@@ -156,15 +158,42 @@ def _facts(model: "TrainedModel") -> list[str]:
 
 
 def _scores(model: "TrainedModel") -> list[str]:
-    rows = [
-        f"| {name} | {value:,} |" if isinstance(value, int) else f"| {name} | {value:.2f} |"
-        for name, value in model.metrics.get("dev", {}).items()
-    ]
     source = model.metrics.get("dev_source", f"the held-out {model.task.noun}")
-    return [f"On {source}:", "", "| | |", "|---|---|", *rows, ""]
+    scores = {
+        name: f"{value:,}" if isinstance(value, int) else f"{value:.2f}"
+        for name, value in model.metrics.get("dev", {}).items()
+    }
+    return [f"On {source}:", "", *_table(scores), ""]
 
 
-def reader_parts(reader: "Reader") -> CardParts:
+def _calibration(model: "TrainedModel", fitted_on: int | None) -> list[str]:
+    if fitted_on is None:
+        return ["Values have no probabilities."]
+    if not fitted_on:
+        return [f"Not fitted: too few {model.task.noun} were held out."]
+    source = recipe_of(model.recipe).data.calibration or "the training data, held out"
+    values = model.calibration.model_dump(exclude={"documents"}, exclude_none=True)
+    shown = {name: f"{value:.4g}" for name, value in values.items()}
+    return [f"Fitted on {fitted_on:,} {model.task.noun} of {source}:", "", *_table(shown)]
+
+
+def _recipe(model: "TrainedModel") -> list[str]:
+    recipe = recipe_of(model.recipe)
+    values = recipe.model_dump()
+    return _table(
+        {
+            f"{section}.{field}": repr(value)
+            for section in recipe.sections
+            for field, value in values[section].items()
+        }
+    )
+
+
+def _table(rows: Mapping[str, str]) -> list[str]:
+    return ["| | |", "|---|---|", *(f"| {name} | {value} |" for name, value in rows.items())]
+
+
+def _reader_parts(reader: "Reader") -> CardParts:
     always = "; it always gives an answer."
     ending = ", or reports that there is none." if reader.scorer.can_abstain else always
     raw = reader.metrics.get("dev_raw", {})
@@ -176,71 +205,26 @@ def reader_parts(reader: "Reader") -> CardParts:
     introduction = f"Finds the answer to a question inside a passage{ending}"
     if reader.languages:
         introduction += f" Trained on passages in: {', '.join(reader.languages)}."
-    return CardParts("a small reader", introduction, below, _reader_calibration(reader))
+    return CardParts("a small reader", introduction, below, reader.calibration.questions)
 
 
-def _reader_calibration(reader: "Reader") -> str:
-    from readlet.inference.fit_calibration import TOO_FEW, TOO_FEW_OF_A_KIND
-
-    fitted = reader.calibration
-    measured = _measured(fitted.error_before, fitted.error_after)
-    if reader.scorer.can_abstain and fitted.questions and not fitted.has_fitted_no_answer:
-        measured += f". The no-answer probability is not fitted: {TOO_FEW_OF_A_KIND}"
-    share = ""
-    if fitted.has_fitted_no_answer:
-        share = f" Probabilities assume that {fitted.unanswerable_share:.0%} have no answer."
-    bias = f"answer bias {fitted.answer_bias:.3f}, " if fitted.answer_bias else ""
-    return (
-        f"{_fit(reader, fitted.questions, TOO_FEW)}: temperature {fitted.temperature:.3f}, {bias}"
-        f"expected calibration error {measured}.{share}"
-    )
-
-
-def classifier_parts(classifier: "Classifier") -> CardParts:
-    from readlet.inference.calibration import TOO_FEW
-
-    labels, fitted = classifier.labels, classifier.calibration
+def _classifier_parts(classifier: "Classifier") -> CardParts:
+    labels = classifier.labels
     title = "a small classifier"
     what = "pairs of texts" if classifier.scorer.encoder.pairs else "texts"
     if labels.kind == "numbers":
-        return CardParts(title, f"Gives {what} a value.", [], "Values have no probabilities.")
+        return CardParts(title, f"Gives {what} a value.", [], None)
     below = []
     if (error := classifier.metrics.get("dev_calibration_error")) is not None:
         below.append(f"The expected calibration error of its probabilities there is {error:.3f}.")
-    calibration = (
-        f"{_fit(classifier, fitted.texts, TOO_FEW)}: temperature {fitted.temperature:.3f}; "
-        f"expected calibration error {_measured(fitted.error_before, fitted.error_after)}."
-    )
     introduction = f"Puts {what} into one of {len(labels.classes)} classes."
-    return CardParts(title, introduction, below, calibration)
+    return CardParts(title, introduction, below, classifier.calibration.texts)
 
 
-def _fit(model: "TrainedModel", items: int, too_few: str) -> str:
-    """The data that the calibration was fitted on, or why it was not."""
-    recipe = recipe_of(model.recipe)
-    source = recipe.data.calibration or "the training data, held out"
-    if items:
-        return f"Fitted on {items:,} {model.task.noun} of {source}"
-    start = f"that of the {'reader' if model.kind_of_task == 'spans' else 'classifier'} it"
-    kept = f"{start} started from" if recipe.training.start else "default values"
-    return f"Not fitted ({too_few} of {source}); {kept}"
-
-
-def _measured(before: float | None, after: float | None) -> str:
-    if before is None or after is None:
-        return "not measured"
-    return f"{before:.3f} before, {after:.3f} after"
-
-
-def _recipe(model: "TrainedModel") -> list[str]:
-    recipe = recipe_of(model.recipe)
-    values = recipe.model_dump()
-    rows = [
-        f"| {section}.{field} | {value!r} |"
-        for section in recipe.sections
-        for field, value in values[section].items()
-    ]
-    return ["| field | value |", "|---|---|", *rows]
+_PARTS: dict[str, Callable[[Any], CardParts]] = {
+    "spans": _reader_parts,
+    "classes": _classifier_parts,
+}
 
 
 @cache  # to find it takes milliseconds

@@ -34,16 +34,6 @@ _FEWEST = 2  # chunks: for fewer, starting processes takes longer
 _WAITING = 2  # chunks for each process: one that it answers, and one that is ready
 
 
-class ArrayInputs(Protocol):
-    """Makes the arrays of a batch without torch; it can be pickled."""
-
-    encoder: Any
-
-    def batches(self, rows: Any, batch_size: int) -> Any: ...
-
-    def allowed(self, arrays: Arrays) -> Any: ...
-
-
 @runtime_checkable
 class ScoresArrays(Protocol):
     """A scorer whose batches may be made in another process."""
@@ -51,7 +41,9 @@ class ScoresArrays(Protocol):
     max_answer: int
     can_abstain: bool
 
-    def inputs(self) -> ArrayInputs: ...
+    def inputs(self) -> Any:
+        """Makes the arrays of a batch without torch; it can be pickled."""
+        ...
 
     def scores_of(self, arrays: Arrays) -> Scored:
         """Scores of a batch; several threads may ask at once."""
@@ -62,7 +54,7 @@ class ScoresArrays(Protocol):
 class _Remote:
     """In a process that encodes: a scorer that asks the process with the GPU."""
 
-    inputs: ArrayInputs
+    inputs: Any
     max_answer: int
     can_abstain: bool
     parent: Any = None  # in that process, its streams

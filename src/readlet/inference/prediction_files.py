@@ -1,28 +1,17 @@
-"""Files of predictions: {"id": answer} as in SQuAD, or rows with all fields.
-
-Predictions for a file of any size, in constant memory, continued after a crash.
-
-The data is read twice: its faults are reported before the first prediction.
-"""
+"""Files of predictions, read and written: {"id": answer} as in SQuAD, or rows with all fields."""
 
 import csv
-import hashlib
 import json
-import warnings
-from collections import deque
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, fields
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TextIO, TypeVar
+from typing import Any, TextIO
 
-from readlet.console import say, track
-from readlet.data.datasets import StreamedIds
 from readlet.data.tables import require_pyarrow, write_parquet_rows
 from readlet.errors import bad_input
-from readlet.inference.model_folder import BASELINE, reader_files
-from readlet.storage.files import MAX_PIECE, atomic_text, text_lines
-from readlet.storage.partial_lines import PartialLines
+from readlet.storage.files import MAX_PIECE, atomic_text, text_chunks, text_lines
 from readlet.types import Classification, Prediction, Sentence
 
 Record = Mapping[str, Any]
@@ -84,55 +73,15 @@ def write_records(path: Path, records: Iterable[Record]) -> None:
         writers[kind](stream, records)
 
 
+def write_predictions(path: Path, predictions: Mapping[str, str]) -> None:
+    with atomic_text(path) as stream:
+        json.dump(predictions, stream, ensure_ascii=False, indent=0)
+
+
 def write_na_probs(path: Path, records: Iterable[Record]) -> None:
     """Write the no-answer probabilities as SQuAD's script reads them: {"id": 0.3, ...}."""
     with atomic_text(path) as stream:
         _write_object(stream, ((record["id"], record["no_answer"]) for record in records))
-
-
-def has_rows(path: Path) -> bool:
-    """Whether a file of this name has one prediction on each row."""
-    return path.name.removesuffix(".gz").endswith((".jsonl", ".csv"))
-
-
-def read_field(path: Path, field: str) -> dict[str, Any]:
-    """One field of every row of a file that `write_records` wrote, by id."""
-    is_csv = path.name.removesuffix(".gz").endswith(".csv")
-    found = {}
-    for place, row in _csv_rows(path) if is_csv else _json_rows(path):
-        if not isinstance(row, dict) or not isinstance(row.get("id"), str) or field not in row:
-            fault = f"no 'id' or no {field!r}"
-            raise bad_input(path, place, fault, "give a file that `readlet predict` wrote")
-        found[row["id"]] = row[field]
-    return found
-
-
-def _json_rows(path: Path) -> Iterator[tuple[str, Any]]:
-    for number, line in enumerate(text_lines(path), 1):
-        place = f"line {number}"
-        try:
-            yield place, json.loads(line)
-        except (RecursionError, ValueError):
-            raise bad_input(path, place, "not valid JSON", "write one object per line") from None
-
-
-def _csv_rows(path: Path) -> Iterator[tuple[str, Any]]:
-    """Cells are text; numbers in them are parsed, except for the texts of ids and answers."""
-    csv.field_size_limit(MAX_PIECE)  # the n-best of a question are in one cell
-    rows = csv.DictReader(text_lines(path), strict=True)
-    try:
-        for row in rows:
-            yield f"line {rows.line_num}", row | {"no_answer": _number(row.get("no_answer"))}
-    except csv.Error as error:
-        fault = f"not valid CSV ({error})"
-        raise bad_input(path, f"line {rows.line_num}", fault, "check its quotes") from None
-
-
-def _number(cell: str | None) -> float | str | None:
-    try:
-        return float(cell or "")
-    except ValueError:
-        return cell
 
 
 def _write_squad(stream: TextIO, records: Iterable[Record]) -> None:
@@ -187,84 +136,84 @@ def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-class HasId(Protocol):
-    @property
-    def id(self) -> str: ...
+def read_predictions(path: Path) -> dict[str, str]:
+    """The texts of {"id": "text"}, or of the rows that `readlet predict` writes."""
+    return read_by_id(path, "text", "a text for every id", lambda v: isinstance(v, str))
 
 
-Item = TypeVar("Item", bound=HasId)
-Answer = TypeVar("Answer")
+def read_probabilities(path: Path) -> dict[str, float]:
+    """The no-answer probabilities of {"id": 0.3}, or of the rows that `readlet predict` writes."""
+
+    def is_number(value: Any) -> bool:
+        # Comparisons with NaN are false: it would silently spoil the thresholds. True is an int.
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            return False
+        return abs(value) <= sys.float_info.max
+
+    return read_by_id(path, "no_answer", "a number for every id", is_number)
 
 
-class Survey(NamedTuple):
-    """The ids, the number and the digest of all items of a file."""
-
-    ids: StreamedIds
-    total: int
-    digest: str
-
-
-def survey(
-    data: str, items: Iterable[Item], texts: Callable[[Item], Iterable[str]], noun: str
-) -> Survey:
-    """Read all items once; a fault in the data raises an error. `texts` determine a prediction."""
-    ids, total, digest = StreamedIds(), 0, hashlib.sha256()
-    for item in items:
-        ids.add(item.id)
-        total += 1
-        for text in (item.id, *texts(item)):
-            encoded = text.encode("utf-8", "surrogatepass")
-            digest.update(len(encoded).to_bytes(8))
-            digest.update(encoded)
-    if not total:
-        raise bad_input(data, "", f"contains no {noun}", f"give data with {noun}")
-    if repeated := ids.count_repeated():
-        warnings.warn(f"{repeated:,} × repeated id: a number is appended", stacklevel=3)
-    return Survey(ids, total, digest.hexdigest())
+def read_by_id(
+    path: Path, field: str, wanted: str, is_right: Callable[[Any], bool]
+) -> dict[str, Any]:
+    """The values of a JSON object, or of a field of rows."""
+    has_rows = path.name.removesuffix(".gz").endswith((".jsonl", ".csv"))
+    values = _read_field(path, field) if has_rows else _read_json_object(path, wanted)
+    for identity, value in values.items():
+        if not is_right(value):
+            raise bad_input(path, f"id {identity!r}", f"is {value!r:.40}", f"give {wanted}")
+    return values
 
 
-def predict_remaining(
-    lines: PartialLines,
-    found: Survey,
-    data: str,
-    items: Iterable[Item],
-    *,
-    predict: Callable[[Iterator[Item]], Iterable[Answer]],
-    record: Callable[[str, Item, Answer], Record],
-    name: str,
-    noun: str,
-) -> None:
-    """Append a record for every item without one, with a progress bar."""
-    if lines.done:
-        done = f"{lines.done:,} of {found.total:,} {noun}"
-        say(f"readlet: {lines.path}: continues after {done}")
-    # Own ids from the first item on: the number of a repeated one depends on those before.
-    named = ((found.ids.own_id(item.id), item) for item in items)
-    waiting: deque[tuple[str, Item]] = deque()  # asked, but not yet answered: a few chunks at most
-
-    def remaining() -> Iterator[Item]:
-        for identity, item in islice(named, lines.done, None):
-            waiting.append((identity, item))
-            yield item
-
-    for answer in track(predict(remaining()), found.total, name, done=lines.done):
-        lines.append(record(*waiting.popleft(), answer))
-    if lines.done != found.total:
-        fault = f"had {found.total:,} {noun} at first, and {lines.done:,} when it was read again"
-        raise bad_input(data, "", fault, "predict again when it no longer changes")
+def _read_json_object(path: Path, wanted: str) -> dict[str, Any]:
+    remedy = f"write one JSON object: {wanted}"
+    try:
+        values = json.loads("".join(text_chunks(path)))
+    except json.JSONDecodeError as error:
+        place = f"line {error.lineno}, column {error.colno}"
+        raise bad_input(path, place, error.msg, remedy) from None
+    except (RecursionError, ValueError):  # nested too deeply, or a number of too many digits
+        raise bad_input(path, "", "is not valid JSON", remedy) from None
+    if not isinstance(values, dict):
+        raise bad_input(path, "", f"is a {type(values).__name__}", remedy)
+    return values
 
 
-def digest_of_model(name: str) -> str:
-    """Digest of the files that define a reader or classifier."""
-    if name == BASELINE:
-        return BASELINE
-    digest = hashlib.sha256()
-    for path in reader_files(name):
-        with path.open("rb") as stream:
-            digest.update(hashlib.file_digest(stream, "sha256").digest())
-    return digest.hexdigest()
+def _read_field(path: Path, field: str) -> dict[str, Any]:
+    """One field of every row of a file that `write_records` wrote, by id."""
+    is_csv = path.name.removesuffix(".gz").endswith(".csv")
+    found = {}
+    for place, row in _csv_rows(path) if is_csv else _json_rows(path):
+        if not isinstance(row, dict) or not isinstance(row.get("id"), str) or field not in row:
+            fault = f"no 'id' or no {field!r}"
+            raise bad_input(path, place, fault, "give a file that `readlet predict` wrote")
+        found[row["id"]] = row[field]
+    return found
 
 
-def partial_of(out: Path) -> Path:
-    """Where finished predictions are kept until all are made."""
-    return out.parent / f"{out.name}.partial"
+def _json_rows(path: Path) -> Iterator[tuple[str, Any]]:
+    for number, line in enumerate(text_lines(path), 1):
+        place = f"line {number}"
+        try:
+            yield place, json.loads(line)
+        except (RecursionError, ValueError):
+            raise bad_input(path, place, "not valid JSON", "write one object per line") from None
+
+
+def _csv_rows(path: Path) -> Iterator[tuple[str, Any]]:
+    """Cells are text; numbers in them are parsed, except for the texts of ids and answers."""
+    csv.field_size_limit(MAX_PIECE)  # the n-best of a question are in one cell
+    rows = csv.DictReader(text_lines(path), strict=True)
+    try:
+        for row in rows:
+            yield f"line {rows.line_num}", row | {"no_answer": _number(row.get("no_answer"))}
+    except csv.Error as error:
+        fault = f"not valid CSV ({error})"
+        raise bad_input(path, f"line {rows.line_num}", fault, "check its quotes") from None
+
+
+def _number(cell: str | None) -> float | str | None:
+    try:
+        return float(cell or "")
+    except ValueError:
+        return cell

@@ -4,12 +4,11 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from readlet.errors import ReadletError, bad_input
+from readlet.errors import ReadletError, bad_input, reason_of
 from readlet.inference.classifier import Classifier
 from readlet.inference.model_card import card_data
-from readlet.inference.model_folder import reader_files, reader_folder
 from readlet.inference.reader import Reader
-from readlet.inference.trained_model import stored_task
+from readlet.inference.trained_model import reader_files, reader_folder, stored_task
 
 _NAME = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*")
 _FRONT = re.compile(r"\A---\n.*?\n---\n+", re.DOTALL)
@@ -81,7 +80,6 @@ def _send(name: str, paths: list[Path], card: str, *, private: bool) -> str:
         api.create_repo(name, private=private, exist_ok=True)
         made = api.create_commit(name, operations, commit_message="Published by Readlet")
     except Exception as error:  # its classes are those of an HTTP library
-        reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
         remedy = "log in with `hf auth login`, or set HF_TOKEN to a token that may write"
-        raise ReadletError(f"{name}: not published ({reason:.160}); {remedy}") from None
+        raise ReadletError(f"{name}: not published ({reason_of(error):.160}); {remedy}") from None
     return str(made.commit_url)

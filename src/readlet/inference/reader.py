@@ -17,13 +17,15 @@ from readlet.inference.inputs import (
     OptionKeywords,
     as_examples,
 )
-from readlet.inference.model_folder import (
+from readlet.inference.trained_model import (
+    AUTO,
     BASELINE,
     BUNDLED,
+    TrainedModel,
+    chosen_device,
+    read_model,
     reader_folder,
-    warn_of_same_named_folder,
 )
-from readlet.inference.trained_model import AUTO, TrainedModel, chosen_device, read_model
 from readlet.text.languages import checked_codes
 from readlet.types import Example, Prediction
 
@@ -32,7 +34,6 @@ if TYPE_CHECKING:
     from readlet.inference.calibration import Calibration, DocumentOdds
     from readlet.inference.decoding import AnswerChunk, Answered
     from readlet.inference.documents import Documents, Found, Passages
-    from readlet.inference.model_card import CardParts
     from readlet.models.family import SpanScorer
 
 MapChunks = Callable[
@@ -68,11 +69,6 @@ class Reader(TrainedModel, Answerer):
         from readlet.evaluation.squad import SPANS
 
         return SPANS
-
-    def card_parts(self) -> "CardParts":
-        from readlet.inference.model_card import reader_parts
-
-        return reader_parts(self)
 
     @property
     def takes_unanswerable_share(self) -> bool:
@@ -190,16 +186,7 @@ class Reader(TrainedModel, Answerer):
             calibration = Calibration.from_json(found.calibration)
         with damage_of(found.path / "config.json"):
             languages = checked_codes(found.config.get("languages", []))
-        return cls(
-            found.scorer,
-            found.recipe,
-            calibration,
-            found.metrics,
-            found.notice,
-            found.device,
-            batch_size,
-            languages,
-        )
+        return cls(calibration=calibration, languages=languages, **found.others)
 
 
 def load_reader(name: str, *, device: str = AUTO, batch_size: int = 0) -> Answerer:
@@ -209,7 +196,6 @@ def load_reader(name: str, *, device: str = AUTO, batch_size: int = 0) -> Answer
             chosen_device(device)
         from readlet.inference.baseline import LexicalBaseline
 
-        warn_of_same_named_folder(BASELINE)
         return LexicalBaseline()
     if not (reader_folder(name) / "config.json").is_file():
         remedy = f"give a reader's folder, a name of the hub, `{BUNDLED}` or `{BASELINE}`"

@@ -8,25 +8,19 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Protocol, TypeVar, runtime_checkable
 
-from readlet.data import read_questions
-from readlet.data.datasets import input_path
 from readlet.errors import ReadletError, bad_input
-from readlet.evaluation.squad import rules_of, score_questions, summary
 from readlet.inference.classifier import Classifier
-from readlet.inference.evaluate_questions import predict
-from readlet.inference.model_folder import (
+from readlet.inference.reader import load_reader
+from readlet.inference.saving import OTHER_FILES, foreign_to_reader, reserved
+from readlet.inference.trained_model import (
     BASELINE,
-    OTHER_FILES,
-    foreign_to_reader,
+    TrainedModel,
     reader_files,
     reader_folder,
-    reserved,
+    stored_task,
 )
-from readlet.inference.reader import Reader, load_reader
-from readlet.inference.trained_model import AUTO, TrainedModel, chosen_device, stored_task
 from readlet.models.config import StoredAs
 from readlet.models.family import Scorer
-from readlet.storage.files import text_chunks
 from readlet.storage.overwrite import check_folder
 
 Model = TypeVar("Model", bound=TrainedModel)
@@ -34,9 +28,6 @@ MEGABYTE = 1_000_000
 MAX_MEGABYTES = 12.0
 """The default limit for a reader with word vectors; as many vectors are kept as fit."""
 _BEFORE = ", before slimming"
-_OF_DEV = ("dev_raw", "no_answer_area")
-# Bytes reserved for new scores, which can be measured only when the number of words is fixed.
-_RESERVED_FOR_SCORES = 1024
 _ANOTHER = "give another --out"
 
 
@@ -83,11 +74,12 @@ def slim(reader: Model, words: int | None = None, *, stored: StoredAs = "float16
     scorer, metrics = reader.scorer, reader.metrics
     made: Scorer
     if isinstance(scorer, WithWords):
-        _require_int8_support(reader, stored)
+        if stored == "int8":
+            fault = f"a reader of kind {reader.kind!r} is not stored in eight bits"
+            raise bad_input(reader.name, "--int8", fault, "leave it out")
         made = scorer.slimmed(words)
         metrics = metrics | {"slimmed_from": metrics.get("slimmed_from", scorer.words)}
     else:
-        _require_word_vectors(reader, words)
         made = _slimmable(reader).slimmed(stored)
     source = metrics.get("dev_source", "").removesuffix(_BEFORE)
     renamed = {"dev_source": source + _BEFORE} if source else {}
@@ -100,13 +92,8 @@ def slim_to(reader: Model, limit: int, *, stored: StoredAs = "float16") -> Model
     made = slim(reader, 0 if isinstance(scorer, WithWords) else None, stored=stored)
     least = _bytes_when_saved(made)
     if least > limit:
-        precision = "in eight bits" if stored == "int8" else "in half precision"
-        form = "without word vectors" if isinstance(scorer, WithWords) else precision
-        fault = f"even {form} the reader takes {least:,}"
-        can_be_smaller = not isinstance(scorer, WithWords) and stored != "int8"
-        fits = can_be_smaller and _bytes_when_saved(slim(reader, stored="int8")) <= limit
-        remedy = "allow more, or give --int8" if fits else "allow more"
-        raise bad_input(f"{limit:,} bytes", "", fault, remedy)
+        fault = f"the smallest copy that can be made so takes {least:,}"
+        raise bad_input(f"{limit:,} bytes", "", fault, "allow more, or try --int8")
     if not isinstance(scorer, WithWords):
         return made
     # The costs are lower bounds: some numbers in the files get more digits. So the first number of
@@ -117,12 +104,6 @@ def slim_to(reader: Model, limit: int, *, stored: StoredAs = "float16") -> Model
     return made
 
 
-def _require_int8_support(reader: TrainedModel, stored: StoredAs) -> None:
-    if stored == "int8" and isinstance(reader.scorer, WithWords):
-        fault = f"a reader of kind {reader.kind!r} is not stored in eight bits"
-        raise bad_input(reader.name, "--int8", fault, "leave it out")
-
-
 def _slimmable(reader: TrainedModel) -> Slimmable:
     if not isinstance(reader.scorer, Slimmable):
         fault = f"this reader of kind {reader.kind!r} cannot be slimmed"
@@ -131,72 +112,32 @@ def _slimmable(reader: TrainedModel) -> Slimmable:
     return reader.scorer
 
 
-def _require_word_vectors(reader: TrainedModel, words: int | None) -> None:
-    if words is not None and not isinstance(reader.scorer, WithWords):
-        fault = f"a reader of kind {reader.kind!r} has no word vectors to remove"
-        raise bad_input(reader.name, "", fault, "leave out --words")
-
-
 def slim_folder(
-    name: str,
-    out: Path,
-    *,
-    words: int | None = None,
-    max_megabytes: float | None = None,
-    int8: bool = False,
-    dev: str = "",
-    notice: Path | None = None,
-    device: str = AUTO,
+    name: str, out: Path, *, max_megabytes: float | None = None, int8: bool = False
 ) -> Slimmed:
     """Write a slim copy of a reader, in half precision or with matrices in eight bits.
 
-    A reader with word vectors keeps those of `words` words, or as many as fit; for any other one,
-    `max_megabytes` is a limit that is checked. With `dev`, the copy is scored again on these
-    questions, on that device; `notice` is stored with it.
+    Of a reader with word vectors it keeps those of as many words as fit; for any other one,
+    `max_megabytes` is a limit that is checked.
     """
-    if words is not None and max_megabytes is not None:
-        raise ReadletError("give either a number of words or a size in megabytes")
-    if words is not None and words < 0:
-        raise ReadletError(f"{words} words: negative; give 0 or more")
     if max_megabytes is not None and not 0 < max_megabytes < math.inf:
         raise ReadletError(f"{max_megabytes} MB: not a valid size; give a number above 0")
-    inputs = [input_path(dev)] if dev else []
-    inputs += [reader_folder(name)] if name != BASELINE else []
-    inputs += [notice] if notice else []
+    inputs = [reader_folder(name)] if name != BASELINE else []
     check_folder(out, foreign_to_reader, inputs, remedy=_ANOTHER)
     with reserved(out, _ANOTHER):
-        scored_on = chosen_device(device) if dev else "cpu"
-        is_classifier = stored_task(name) == "classes"
-        if is_classifier and dev:
-            remedy = "leave it out, and score the copy with `readlet evaluate`"
-            raise bad_input(name, "--dev", "is a classifier", remedy)
-        given = (Classifier.load if is_classifier else load_reader)(name, device="cpu")
+        load = Classifier.load if stored_task(name) == "classes" else load_reader
+        given = load(name, device="cpu")
         if not isinstance(given, TrainedModel):
             raise bad_input(name, "", "has no weights to slim", "give a trained reader's folder")
-        _require_word_vectors(given, words)
         before = _slimmable(given)
         # Half precision would enlarge what is already in eight bits.
         stored: StoredAs = "int8" if int8 or before.stored == "int8" else "float16"
-        _require_int8_support(given, stored)
-        if words is None and max_megabytes is None and isinstance(before, WithWords):
+        if max_megabytes is None and isinstance(before, WithWords):
             max_megabytes = MAX_MEGABYTES
-        reader = replace(given, notice="".join(text_chunks(notice))) if notice else given
-        examples = read_questions(dev) if dev else []
-        if dev and not examples:
-            raise bad_input(dev, "", "contains no questions", "give data with questions")
-        if max_megabytes is not None:
-            limit = int(max_megabytes * MEGABYTE) - _RESERVED_FOR_SCORES * bool(dev)
-            made = slim_to(reader, limit, stored=stored)
+        if max_megabytes is None:
+            made = slim(given, stored=stored)
         else:
-            made = slim(reader, words, stored=stored)
-        if examples:
-            made = replace(made, device=scored_on)
-            assert isinstance(made, Reader)
-            answers = {key: prediction.text for key, prediction in predict(made, examples).items()}
-            scores = summary(score_questions(examples, answers, rules_of(examples)))
-            # Other metrics of dev belong to the earlier questions.
-            kept = {name: v for name, v in made.metrics.items() if name not in _OF_DEV}
-            made = replace(made, metrics=kept | {"dev": scores, "dev_source": dev})
+            made = slim_to(given, int(max_megabytes * MEGABYTE), stored=stored)
         made.save(out)
     after = _slimmable(made)
     return Slimmed(

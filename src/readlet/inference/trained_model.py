@@ -1,6 +1,6 @@
-"""The device of a model: a GPU when there is one, or the user's choice.
+"""A trained model: its folder, its device, loading and saving, for readers and classifiers alike.
 
-Shared by readers and classifiers: their folder, their device, loading and saving.
+A model is named by its folder, `user/name` of the hub, `bundled`, or `baseline`.
 """
 
 import os
@@ -13,21 +13,52 @@ from pathlib import Path
 from shutil import which
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
+from readlet.bundled import bundled_reader
 from readlet.errors import ReadletError, bad_input, extra_needed
-from readlet.inference.model_folder import (
-    BUNDLED,
-    reader_files,
-    reader_folder,
-    warn_of_same_named_folder,
+from readlet.inference.saving import CONFIG, foreign_to_reader, replace_model
+from readlet.storage.overwrite import check_folder
+from readlet.storage.stored_files import (
+    damage_of,
+    own_json,
+    read_json,
+    stored_file,
+    stored_text,
+    write_json,
 )
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from readlet.evaluation.task import Task
-    from readlet.inference.model_card import CardParts
     from readlet.models.family import Scorer, TaskName
     from readlet.models.kinds import Kind
+
+BUNDLED, BASELINE = "bundled", "baseline"
+
+
+def reader_folder(name: str | Path) -> Path:
+    """The folder of a reader, of the `bundled` one, or of one of the hub, downloaded once."""
+    if isinstance(name, Path):
+        return name
+    if name == BUNDLED:
+        return bundled_reader()
+    from readlet.inference.hub import downloaded, is_hub_name
+
+    return downloaded(name) if is_hub_name(name) else Path(name)
+
+
+def reader_files(name: str | Path) -> list[Path]:
+    """The files that define a reader: recipe, calibration, weights, vocabulary or tokenizer."""
+    folder = reader_folder(name)
+    files = read_json(folder / CONFIG).get("files")
+    if not isinstance(files, list) or not all(map(_is_file_name, files)):
+        fault = "is damaged (files: not a list of names)"
+        raise bad_input(folder / CONFIG, "", fault, "copy the folder again")
+    return [stored_file(folder / name) for name in (CONFIG, "calibration.json", *files)]
+
+
+def _is_file_name(name: Any) -> bool:
+    return isinstance(name, str) and Path(name).name == name
 
 
 AUTO = "auto"
@@ -93,10 +124,7 @@ FORMAT = 1
 _BATCH_SIZES = {"cpu": 32, "cuda": 256}
 _OTHER_VERSION = "use a matching version of readlet"
 _NAMES: "dict[TaskName, str]" = {"spans": "reader", "classes": "classifier"}
-_COMMANDS: "dict[TaskName, str]" = {
-    "spans": "ask it with `readlet ask` or `readlet predict`",
-    "classes": "ask it with `readlet classify`",
-}
+_COMMANDS: "dict[TaskName, str]" = {"spans": "ask", "classes": "classify"}
 
 
 @dataclass(repr=False)  # a vocabulary has tens of thousands of words
@@ -144,27 +172,18 @@ class TrainedModel(ABC):
         """The fields of `config.json` besides format, files and recipe."""
         return self.scorer.config()
 
-    @abstractmethod
-    def card_parts(self) -> "CardParts":
-        """The parts of its model card that depend on the task."""
-
     def save(self, folder: str | Path) -> None:
         """Write the model's folder. `config.json` comes last: with it the folder is complete.
 
         A folder that contains anything except an earlier model is rejected.
         """
-        from readlet.inference.model_folder import foreign_to_reader
-        from readlet.storage.overwrite import check_folder
-
         check_folder(Path(folder), foreign_to_reader)
         self.write(Path(folder))
 
     def write(self, folder: Path) -> None:
         """Write the model into a folder that was checked before."""
         from readlet.inference.model_card import model_card
-        from readlet.inference.model_folder import replace_reader
         from readlet.storage.files import write_text
-        from readlet.storage.stored_files import write_json
 
         def write(draft: Path) -> None:
             files = self.scorer.save(draft)
@@ -174,22 +193,19 @@ class TrainedModel(ABC):
                 write_text(draft / "NOTICE.md", self.notice)
             write_text(draft / "README.md", model_card(self))
             config = {"format": FORMAT, "files": files, **self.config(), "recipe": self.recipe}
-            write_json(draft / "config.json", config)
+            write_json(draft / CONFIG, config)
 
-        replace_reader(folder, write)
+        replace_model(folder, write)
 
 
 class StoredModel(NamedTuple):
     """The content of a model's folder."""
 
-    scorer: Any
-    recipe: dict[str, Any]
+    path: Path
     config: dict[str, Any]
     calibration: dict[str, Any]
-    metrics: dict[str, Any]
-    notice: str
-    path: Path
-    device: str
+    others: dict[str, Any]
+    """The other fields of a `TrainedModel`."""
 
 
 def read_model(
@@ -197,29 +213,26 @@ def read_model(
 ) -> StoredModel:
     """Read the folder of a model for this task, or the `bundled` reader; nothing is executed."""
     from readlet.models.kinds import family_of, kind_named
-    from readlet.storage.stored_files import damage_of, read_json, stored_text
 
     if batch_size < 0:
         raise ReadletError(f"batch_size: {batch_size}; give 1 or more, or 0 for the default")
     path = reader_folder(folder)
-    if folder == BUNDLED:
-        warn_of_same_named_folder(BUNDLED)
-    config = read_json(path / "config.json")
+    config = read_json(path / CONFIG)
     if config.get("format") != FORMAT:
         fault = f"format {config.get('format')} of {config.get('architecture')!r}"
-        raise bad_input(path / "config.json", "", fault, _OTHER_VERSION)
+        raise bad_input(path / CONFIG, "", fault, _OTHER_VERSION)
     reader_files(path)  # checks them
-    with damage_of(path / "config.json"):
+    with damage_of(path / CONFIG):
         recipe = config["recipe"]
         if not isinstance(recipe, dict) or not isinstance(recipe["name"], str):
             raise ValueError(f"recipe: {recipe!r:.40}")
         try:
             kind = kind_named(used := _used(config, device))
         except ReadletError as error:
-            raise bad_input(path / "config.json", "", str(error), _OTHER_VERSION) from None
+            raise bad_input(path / CONFIG, "", str(error), _OTHER_VERSION) from None
         if kind.task != wanted:
             fault = f"is a {_NAMES[kind.task]}, not a {_NAMES[wanted]}"
-            raise bad_input(path, "", fault, _COMMANDS[kind.task])
+            raise bad_input(path, "", fault, f"use `readlet {_COMMANDS[kind.task]}`")
         family = family_of(used)
         device = chosen_device(device) if kind.needs_torch or device != AUTO else "cpu"
         scorer = family.load(path, config)
@@ -231,15 +244,32 @@ def read_model(
     if os.path.lexists(path / "NOTICE.md"):
         with damage_of(path / "NOTICE.md"):
             notice = stored_text(path / "NOTICE.md")
-    return StoredModel(scorer, recipe, config, calibration, metrics, notice, path, device)
+    others = {
+        "scorer": scorer,
+        "recipe": recipe,
+        "metrics": metrics,
+        "notice": notice,
+        "device": device,
+        "batch_size": batch_size,
+    }
+    return StoredModel(path, config, calibration, others)
+
+
+_METRICS = {
+    "dev": dict,
+    "dev_raw": dict,
+    "dev_source": str,
+    "dev_calibration_error": float,
+    "no_answer_area": float,
+    "steps": int,
+    "rollbacks": int,
+    "slimmed_from": int,
+}
 
 
 def _check_metrics(metrics: dict[str, Any]) -> None:
     """Raise a ValueError if stored metrics are not of the types that a card needs."""
-    types = {"dev": dict, "dev_source": str, "steps": int, "rollbacks": int, "slimmed_from": int}
-    types |= {"dev_raw": dict, "no_answer_area": float}
-    types |= {"dev_calibration_error": float}
-    for name, kind in types.items():
+    for name, kind in _METRICS.items():
         if name in metrics and type(metrics[name]) is not kind:
             raise ValueError(f"{name}: {metrics[name]!r:.40} is not of type {kind.__name__}")
     for part in ("dev", "dev_raw"):
@@ -262,9 +292,8 @@ def needs_torch(name: str, *, device: str = AUTO) -> bool:
 
 def _stored_kind(folder: Path, device: str) -> "Kind | None":
     from readlet.models.kinds import kind_named
-    from readlet.storage.stored_files import own_json
 
-    config = own_json(folder / "config.json") or {}
+    config = own_json(folder / CONFIG) or {}
     try:
         return kind_named(_used(config, device)) if config else None
     except ReadletError:

@@ -24,9 +24,8 @@ from readlet.errors import ReadletError
 from readlet.inference.document_files import KINDS, DocumentKind, read_bytes
 from readlet.inference.inputs import LEVELS
 from readlet.processes import Job
-from readlet.serve.batching import results, while_wanted
+from readlet.serve.batching import Counters, results, while_wanted
 from readlet.serve.documents import QueuedReader, Shelf, answer_documents
-from readlet.serve.limits import Limits, RequestError
 from readlet.serve.messages import (
     AnswerRequest,
     AnswerResponse,
@@ -36,14 +35,15 @@ from readlet.serve.messages import (
     ClassifyRequest,
     ClassifyResponse,
     HealthResponse,
+    Limits,
     ModelsResponse,
     PassageMessage,
     ReaderMessage,
+    RequestError,
     TextResponse,
     reasons,
 )
 from readlet.serve.middleware import Guard
-from readlet.serve.monitoring import Counters
 from readlet.serve.registry import (
     Models,
     ServedReader,
@@ -128,6 +128,7 @@ _TYPES = {
     ".svg": "image/svg+xml",
 }
 _PASSAGES, _QUESTIONS = 8, 3
+_FAULTS = 3
 
 
 @cache
@@ -316,22 +317,16 @@ def _chosen(models: Mapping[str, Served], name: str | None, kind: str) -> tuple[
 
 
 def _what_is_wrong(errors: Sequence[Any]) -> str:
-    """The missing fields and the unknown ones, or the first other fault."""
+    """Each fault with its field."""
     if any(one["loc"] == ("body",) or one["type"] == "json_invalid" for one in errors):
         remedy = "send one with Content-Type: application/json"
         return f"the body is not a JSON object; {remedy}"
-    # The location may contain names of unknown fields, of any length.
-    places = [".".join(map(str, one["loc"][1:4])) for one in errors]
-    shown = [place.encode("ascii", "backslashreplace").decode()[:80] for place in places]
-    kinds = [one["type"] for one in errors]
-    named = {
-        fault: ", ".join(p for p, kind in zip(shown, kinds, strict=True) if kind == wanted)
-        for wanted, fault in (("missing", "missing"), ("extra_forbidden", "unknown field"))
-    }
-    faults = [f"{where}: {fault}" for fault, where in named.items() if where]
-    if "context" in places:
-        faults.append("the field is called passage here, not context")
-    return "; ".join(faults) or f"{shown[0]}: {errors[0]['msg']}"
+    faults = []
+    for one in errors:
+        # It may contain names of unknown fields, of any length and with any character.
+        place = ".".join(map(str, one["loc"][1:4])).encode("ascii", "backslashreplace").decode()
+        faults.append(f"{place:.80}: {one['msg']}")
+    return "; ".join(faults[:_FAULTS])
 
 
 def _add_errors(app: FastAPI) -> None:

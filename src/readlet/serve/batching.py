@@ -1,22 +1,22 @@
-"""A request waits for its results until its timeout, and only while its client is connected.
+"""Questions of concurrent requests are computed together, by one thread for each model.
 
-Questions of concurrent requests are computed together, by one thread for each model.
-
-A model that computes each question with one core has a thread for each core.
+A model that computes each question with one core has a thread for each core. A request waits for
+its results until its timeout, and only while its client is connected.
 """
 
 import asyncio
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
 from readlet.errors import ReadletError, is_out_of_memory
-from readlet.serve.limits import Limits, RequestError
-from readlet.serve.monitoring import Counters
+from readlet.serve.messages import Limits, RequestError
 
 if TYPE_CHECKING:
     from fastapi import Request
@@ -72,6 +72,33 @@ def _result(work: "asyncio.Future[Wanted]") -> "Wanted":
 async def _left(request: "Request") -> None:
     while (await request.receive())["type"] != "http.disconnect":
         pass
+
+
+class Counters:
+    """The counters of one server; thread-safe."""
+
+    def __init__(self) -> None:
+        self.registry = given = CollectorRegistry()
+        by, path = "Questions or texts that ", ["path"]
+        self.requests = Counter("readlet_requests", "Requests.", ["path", "status"], registry=given)
+        self.seconds = Histogram(
+            "readlet_request_seconds", "Seconds that requests took.", path, registry=given
+        )
+        self.questions = Counter(
+            "readlet_questions", f"{by}a model has computed.", ["model"], registry=given
+        )
+        self.batches = Counter(
+            "readlet_batches", "Batches that a model has computed.", ["model"], registry=given
+        )
+        self._waiting = Gauge(
+            "readlet_waiting", f"{by}wait for a model.", ["model"], registry=given
+        )
+
+    def text(self, waiting: Mapping[str, int]) -> str:
+        """All of them, and the lengths of the queues by model."""
+        for name, length in waiting.items():
+            self._waiting.labels(name).set(length)
+        return generate_latest(self.registry).decode()
 
 
 Asked = TypeVar("Asked")

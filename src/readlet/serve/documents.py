@@ -19,8 +19,7 @@ from readlet.inference.inputs import (
     Asked,
     as_examples,
 )
-from readlet.serve.limits import Limits
-from readlet.serve.messages import AskResponse, LocatedCandidate
+from readlet.serve.messages import AskResponse, Limits, LocatedCandidate
 from readlet.serve.registry import Question, ServedReader
 from readlet.text.passages import place_of
 from readlet.types import Candidate, Prediction, certainty_of

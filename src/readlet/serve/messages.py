@@ -1,17 +1,67 @@
-"""Schemas of requests and responses. All offsets count characters (code points) of the text."""
+"""Schemas of requests and responses, limits of requests, and how they are rejected.
 
+All offsets count characters (code points) of the text.
+"""
+
+from dataclasses import dataclass, fields
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from readlet.errors import ReadletError
 from readlet.inference.inputs import N_BEST
 from readlet.types import Classification, Prediction
 
 _PASSAGE = "The kettle was patented in 1891. A toaster followed two years later."
-_ANSWER: dict[str, Any] = {"text": "1891", "start": 27, "end": 31, "score": 0.93}
-_IN = {"sentence": "The kettle was patented in 1891."}
 _Text = Annotated[str, Field(json_schema_extra={"pattern": r"\S"})]
 _Texts = _Text | Annotated[list[_Text], Field(json_schema_extra={"minItems": 1})]
+
+
+class RequestError(Exception):
+    """A rejected request. The client gets the status, and the reason as JSON."""
+
+    def __init__(self, status: int, reason: str, *, retry_after: int | None = None) -> None:
+        super().__init__(reason)
+        self.status = status
+        self.reason = reason
+        self.retry_after = retry_after  # seconds
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {} if self.retry_after is None else {"Retry-After": str(self.retry_after)}
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Beyond them a request is rejected at once. All are more than 0."""
+
+    body_bytes: int = 10_000_000
+    passage_characters: int = 50_000
+    question_characters: int = 1_000
+    text_characters: int = 20_000  # of a text to classify
+    documents: int = 1_000  # of one request
+    # Of all documents of a request; and a multiple of it for those whose indexes are kept.
+    document_characters: int = 5_000_000
+    indexed_characters: int = 20_000_000
+    questions: int = 64  # of one request; or texts to classify
+    n_best: int = 100
+    # Questions that wait for one model; beyond it clients are told to try again later.
+    queue: int = 256
+    # Until a request is answered, waiting included; and until its body has arrived.
+    seconds: float = 30.0
+    body_seconds: float = 10.0
+    # How long the first question waits for others to be computed together with it.
+    window_seconds: float = 0.004
+    together: int = 32  # questions that are computed together
+    connections: int = 512
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            if getattr(self, field.name) <= 0:
+                raise ReadletError(f"{field.name}: {getattr(self, field.name)}; must be above 0")
+        if self.queue < self.questions:
+            fault = f"the queue has room for {self.queue}, a request may have {self.questions}"
+            raise ReadletError(f"{fault} questions; allow more in the queue or fewer in a request")
 
 
 class Request(BaseModel):
@@ -46,15 +96,7 @@ class AnswerRequest(_Options):
 
     model_config = ConfigDict(
         json_schema_extra={
-            "examples": [
-                {"question": "When was the kettle patented?", "passage": _PASSAGE},
-                {
-                    "question": ["When was the kettle patented?", "What followed?"],
-                    "passage": _PASSAGE,
-                    "n_best": 3,
-                    "min_confidence": "strict",
-                },
-            ],
+            "examples": [{"question": "When was the kettle patented?", "passage": _PASSAGE}],
         }
     )
     question: _Texts
@@ -64,24 +106,6 @@ class AnswerRequest(_Options):
 class AnswerResponse(BaseModel):
     """One answer for each question, in order."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "reader": "bundled",
-                    "answers": [
-                        {
-                            **_ANSWER,
-                            "no_answer": 0.05,
-                            "abstained": False,
-                            "n_best": [_ANSWER | _IN],
-                            "certainty": "sure",
-                        }
-                    ],
-                }
-            ]
-        }
-    )
     reader: str
     answers: list[Prediction]
 

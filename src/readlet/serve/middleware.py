@@ -13,8 +13,8 @@ from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass
 from typing import Any
 
-from readlet.serve.limits import Limits, RequestError
-from readlet.serve.monitoring import Counters
+from readlet.serve.batching import Counters
+from readlet.serve.messages import Limits, RequestError
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]

@@ -4,7 +4,7 @@ Requests become queue items: lists are paired, and their sizes are checked.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -13,13 +13,10 @@ from readlet.errors import ReadletError, bad_input
 from readlet.inference.classifier import Classifier, Text
 from readlet.inference.document_text import DocumentText
 from readlet.inference.inputs import Answerer, AnswerOptions
-from readlet.inference.model_folder import BASELINE, BUNDLED, reader_folder
 from readlet.inference.reader import Reader, load_reader
-from readlet.inference.trained_model import stored_task
-from readlet.serve.batching import Batcher
-from readlet.serve.limits import Limits, RequestError
-from readlet.serve.messages import AnswerRequest, AskRequest, ClassifyRequest
-from readlet.serve.monitoring import Counters
+from readlet.inference.trained_model import BASELINE, BUNDLED, reader_folder, stored_task
+from readlet.serve.batching import Batcher, Counters
+from readlet.serve.messages import AnswerRequest, AskRequest, ClassifyRequest, Limits, RequestError
 from readlet.types import Classification, Example, Prediction, free_id
 
 
@@ -127,34 +124,28 @@ def answer_all(reader: Answerer, asked: Sequence[Question]) -> list[Prediction]:
     return [found[number] for number in range(len(asked))]
 
 
+_OPTIONS = {field.name for field in fields(AnswerOptions)}
+
+
 def options_of(asked: AnswerRequest | AskRequest, limits: Limits) -> AnswerOptions:
     """How the questions of a request are to be answered."""
     if asked.n_best > limits.n_best:
         raise RequestError(422, f"n_best: {asked.n_best}; at most {limits.n_best}")
     try:
-        return AnswerOptions(
-            n_best=asked.n_best,
-            min_confidence=asked.min_confidence,
-            unanswerable_share=asked.unanswerable_share,
-            language=asked.language,
-            question_language=asked.question_language,
-        )
+        return AnswerOptions(**asked.model_dump(include=_OPTIONS))
     except ReadletError as error:
         raise RequestError(422, str(error)) from None
 
 
 def questions_of(asked: AnswerRequest, options: AnswerOptions, limits: Limits) -> list[Question]:
     """The questions of a request, each with its passage."""
-    questions = _listed(asked.question, "question", limits)
+    questions = _texts(asked.question, "question", limits.question_characters, limits)
+    passages = _texts(asked.passage, "passage", limits.passage_characters, limits)
     if isinstance(asked.passage, str):
-        passages = [asked.passage] * len(questions)
-    else:
-        passages = _listed(asked.passage, "passage", limits)
+        passages *= len(questions)
     if len(questions) != len(passages):
         reason = f"{len(questions)} questions, {len(passages)} passages"
         raise RequestError(422, f"{reason}; give one passage, or one for each question")
-    for question, passage in zip(questions, passages, strict=True):
-        _check_question(question, passage, limits)
     return [
         Question(Example("", question, passage), options)
         for question, passage in zip(questions, passages, strict=True)
@@ -189,35 +180,29 @@ def documents_of(asked: AskRequest, limits: Limits) -> dict[str, DocumentText]:
 
 def class_texts(asked: ClassifyRequest, limits: Limits, *, pairs: bool) -> list[Text]:
     """The texts of a request, or its pairs of texts."""
-    texts = _listed(asked.text, "text", limits)
-    for text in texts:
-        _check(text, "text", limits.text_characters)
+    texts = _texts(asked.text, "text", limits.text_characters, limits)
     if (asked.second is not None) != pairs:
         remedy = "give `second`, too" if pairs else "leave `second` out"
         raise RequestError(422, f"was trained on {'pairs' if pairs else 'single texts'}; {remedy}")
     if asked.second is None:
         return list(texts)
-    seconds = _listed(asked.second, "second", limits)
+    seconds = _texts(asked.second, "second", limits.text_characters, limits)
     if len(texts) != len(seconds):
         reason = f"{len(texts)} texts, {len(seconds)} second texts"
         raise RequestError(422, f"{reason}; give one for each text")
-    for text in seconds:
-        _check(text, "second", limits.text_characters)
     return list(zip(texts, seconds, strict=True))
 
 
-def _listed(given: str | list[str], name: str, limits: Limits) -> list[str]:
+def _texts(given: str | list[str], name: str, most: int, limits: Limits) -> list[str]:
+    """One text or several, each of at most so many characters."""
     texts = [given] if isinstance(given, str) else given
     if not texts:
         raise RequestError(422, f"{name}: the list is empty")
     if len(texts) > limits.questions:
         raise RequestError(422, f"{name}: {len(texts)} of them; at most {limits.questions}")
+    for text in texts:
+        _check(text, name, most)
     return texts
-
-
-def _check_question(question: str, passage: str, limits: Limits) -> None:
-    _check(question, "question", limits.question_characters)
-    _check(passage, "passage", limits.passage_characters)
 
 
 def _check(text: str, name: str, most: int) -> None:

@@ -1,30 +1,26 @@
 """The server's process: socket, key, start and shutdown."""
 
 import asyncio
-import errno
 import ipaddress
 import os
 import re
 import socket
-import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from readlet.console import say
 from readlet.errors import bad_input
-from readlet.serve.limits import Limits
+from readlet.serve.messages import Limits
 
 if TYPE_CHECKING:
-    import uvicorn
-
     from readlet.inference.classifier import Classifier
     from readlet.inference.inputs import Answerer
 
 KEY_VARIABLE = "READLET_API_KEY"
 _SHORTEST_KEY = 16
-_IDLE_SECONDS, _ENDING_SECONDS, _SILENT_SECONDS = 10, 5, 60
+_IDLE_SECONDS, _ENDING_SECONDS = 10, 5
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 
 
@@ -99,7 +95,7 @@ def serve(
     import uvicorn
 
     from readlet.serve.app import make_app
-    from readlet.serve.monitoring import Counters
+    from readlet.serve.batching import Counters
     from readlet.serve.registry import serve_models
 
     counters = Counters()
@@ -125,34 +121,10 @@ def serve(
         # Ctrl-C is the usual way to end it. The server finishes its requests, then raises the
         # signal again; the interrupt may come too late for asyncio to pass it on.
         with suppress(KeyboardInterrupt):
-            asyncio.run(_run(server, bound))
+            asyncio.run(server.serve(sockets=[bound]))
         say("readlet: stopped")
     finally:
         served.close()
-
-
-async def _run(server: "uvicorn.Server", bound: socket.socket) -> None:
-    asyncio.get_running_loop().set_exception_handler(FullTable())
-    await server.serve(sockets=[bound])
-
-
-class FullTable:
-    """Reports once a minute that there is no descriptor for another connection.
-
-    asyncio retries every second for each waiting connection, and would log each attempt.
-    """
-
-    def __init__(self) -> None:
-        self._silent_until = 0.0
-
-    def __call__(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        error = context.get("exception")
-        if not isinstance(error, OSError) or error.errno not in (errno.EMFILE, errno.ENFILE):
-            loop.default_exception_handler(context)
-        elif (now := time.monotonic()) > self._silent_until:
-            self._silent_until = now + _SILENT_SECONDS
-            remedy = "let a proxy close idle connections, or raise `ulimit -n`"
-            say(f"readlet: no more connections can be opened ({error.strerror}); {remedy}")
 
 
 def _say_where(bound: socket.socket, names: Sequence[str], key: str) -> None:

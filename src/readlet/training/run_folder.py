@@ -15,7 +15,8 @@ from readlet.engine.processes import in_main, is_main_process
 from readlet.engine.tracking import EVENTS
 from readlet.engine.weight_selection import BEST
 from readlet.errors import CannotResumeError, bad_input
-from readlet.inference.model_folder import BUNDLED, CONFIG, own_files, reader_files, reader_folder
+from readlet.inference.saving import CONFIG, own_files
+from readlet.inference.trained_model import BUNDLED, reader_files, reader_folder
 from readlet.recipe.recipe import Recipe, changed_fields, fields_with, names_in
 from readlet.storage.files import atomic_text, locked_folder
 from readlet.storage.overwrite import check_folder, make_folder, others
