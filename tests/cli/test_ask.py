@@ -75,6 +75,15 @@ def test_a_long_sentence_is_cropped_around_the_answer(readlet: Run, kiln: Path) 
     assert "[Ada Brook] built it" in " ".join(done.out.split())
 
 
+def test_the_passage_is_printed_on_request_only(readlet: Run, kiln: Path) -> None:
+    kiln.write_text("Nobody came by.\n" * 20 + KILN)
+    done = readlet("ask", QUESTION, kiln, *BASELINE)
+    assert len(done.out.splitlines()) <= 6
+    shown = readlet("ask", QUESTION, kiln, *BASELINE, "--show-passage").out
+    assert shown.startswith(done.out)
+    assert shown.count("Nobody came by.") == 20
+
+
 def test_square_brackets_are_text(readlet: Run, tmp_path: Path) -> None:
     path = tmp_path / "passage.txt"
     path.write_text("The [/b] bell was cast by [bold] Ada Brook [/x].")

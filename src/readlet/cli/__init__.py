@@ -3,6 +3,7 @@
 import errno
 import io
 import os
+import re
 import sys
 import time
 import warnings
@@ -11,7 +12,7 @@ from typing import Any
 
 import typer
 import typer.main
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from readlet import __version__
 from readlet.console import INTERRUPTED, one_line, say, silence, was_interrupted
@@ -54,6 +55,49 @@ class _Ended(BaseException):
         self.error = error
 
 
+# Noise in typer's help: ranges, which errors report; defaults that only name an absence;
+# and brackets inside brackets.
+_NOISE = re.compile(
+    r"(?<=default: )\(|\)(?=\])|; [x<>=\d.]+(?=\])"
+    r"|  \[(default: (no-[\w-]+|False)|[x<>=\d.]+)\]"
+)
+_TYPES = {"int": "N", "int range": "N", "float": "X", "str": "TEXT"}
+
+
+class _Command(TyperCommand):
+    """A command whose help is readable at 80 columns."""
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        given = [p for p in self.get_params(ctx) if not isinstance(p, TyperOption)]
+        return [*(param.metavar or str(param.name).upper() for param in given), "[OPTIONS]"]
+
+    def get_short_help_str(self, limit: int = 0) -> str:
+        return super().get_short_help_str(200)  # a whole sentence, on as many lines as it needs
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        rows: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
+        for param in self.get_params(ctx):
+            if record := param.get_help_record(ctx):
+                name, about = record[0], _NOISE.sub("", record[1])
+                if isinstance(param, TyperOption):
+                    rows["Options"].append((_option(name), about))
+                else:
+                    about = about.removesuffix("  [required]")
+                    rows["Arguments"].append((param.metavar or str(param.name).upper(), about))
+        for title, found in rows.items():
+            if found:
+                with formatter.section(title):
+                    formatter.write_dl(found)
+
+
+def _option(name: str) -> str:
+    """`--limit <int range>` is `--limit N`, and `--list / --no-list` is `--list`."""
+    switch, _, kind = name.partition(" / --no-")[0].partition(" <")
+    kind = kind.removesuffix(">")
+    shown = kind if "|" in kind else _TYPES.get(kind, kind.upper())  # choices are shown literally
+    return f"{switch} {shown}".strip()
+
+
 class _Commands(TyperGroup):
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
@@ -65,9 +109,11 @@ class _Commands(TyperGroup):
             found = getattr(module, cmd_name, None) or module.app
             one = typer.Typer(rich_markup_mode=None)
             if isinstance(found, typer.Typer):
+                for command in found.registered_commands:
+                    command.cls = _Command
                 one.add_typer(found, name=cmd_name)
             else:
-                one.command(name=cmd_name)(found)
+                one.command(name=cmd_name, cls=_Command)(found)
             self.commands |= typer.main.get_group(one).commands
         return super().get_command(ctx, cmd_name)
 

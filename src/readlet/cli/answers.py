@@ -89,6 +89,12 @@ class Answer:
             place = Text(f"  {one.whole_place}", style="dim")
             console.print(Text.assemble(score, one.sentence(), place), soft_wrap=True)
 
+    def show_passage(self) -> None:
+        """Print the text of the best candidate, with the answer highlighted."""
+        span = (self.prediction.start, self.prediction.end)
+        for one in self.found[:1]:
+            console.print(highlighted(one.text, [] if self.prediction.abstained else [span]))
+
 
 class Source(Protocol):
     """A source of answers to any number of questions."""

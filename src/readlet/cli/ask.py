@@ -33,7 +33,8 @@ _HELP = f"Type a question. {_MORE} shows other candidates. Ctrl-C cancels, Ctrl-
 
 def ask(
     question: Annotated[
-        str, typer.Argument(help="The question, in quotes. With -i this is a passage, too.")
+        str,
+        typer.Argument(help="The question, in quotes. With -i this is a passage, too."),
     ],
     passages: Annotated[
         list[str] | None,
@@ -57,6 +58,9 @@ def ask(
         str, typer.Option(help="The reader to use: a folder, `bundled` or `baseline`.")
     ] = "bundled",
     n_best: Annotated[int, typer.Option(min=1, help="Show the N best answers.", metavar="N")] = 1,
+    show_passage: Annotated[
+        bool, typer.Option("--show-passage", help="Also print the text, with the answer marked.")
+    ] = False,
     read: Annotated[
         int,
         typer.Option(
@@ -101,6 +105,9 @@ def ask(
         print_json(answer.as_json(n_best))
         return
     answer.show(n_best)
+    if show_passage:
+        console.print()
+        answer.show_passage()
 
 
 def _asked(
