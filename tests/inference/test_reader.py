@@ -251,7 +251,7 @@ def change(path: Path, *, settings: dict[str, Any] | None = None, **values: Any)
         ("calibration.json", {"temperature": 0}, "calibration.json"),
         ("calibration.json", {"heat": 1}, "calibration.json"),
         ("vocabulary.json", {"trainable": 7}, "vocabulary.json"),
-        ("vocabulary.json", {"frozen": ["sea"]}, "vocabulary.json"),
+        ("vocabulary.json", {"frozen": ["sea"]}, "vocabulary"),
         ("vocabulary.json", {"characters": "ab"}, "model.safetensors"),
         ("vocabulary.json", {"max_characters": 10**9}, "max_characters: "),
         ("config.json", {"settings": {"null_answer": 1}}, "null_answer: "),

@@ -55,6 +55,9 @@ class Run:
         return f"{self.row}, seed {self.seed}"
 
 
+_MOST_ROWS = 10_000
+
+
 @dataclass(frozen=True)
 class Grid:
     """An expanded table: its rows in order, the runs that can be made, and the comparisons."""
@@ -82,7 +85,9 @@ def expand(
     checked), `seeds` changes their number, and `changes` (section.field=value) apply to every run.
     """
     numbers = _seeds(table, seeds)
-    rows = list(_rows(table))
+    rows = list(itertools.islice(_rows(table), _MOST_ROWS + 1))
+    if len(rows) > _MOST_ROWS:  # twelve choices on seven axes would fill the memory
+        raise bad_input(table.label, "axes", f"more than {_MOST_ROWS:,} rows", "use fewer choices")
     names = [row.name for row in rows]
     for name in (*only, *itertools.chain(*table.compare), *table.paper):
         if name not in names:
