@@ -76,10 +76,7 @@ def run(
         ),
     ] = "",
 ) -> None:
-    """Run the missing runs. Interrupted ones resume where they stopped.
-
-    To use several GPUs per run: accelerate launch -m readlet experiment run ...
-    """
+    """Run the missing runs. Interrupted ones resume where they stopped."""
     from readlet.experiments.grid import plan
     from readlet.experiments.store import check_runs
 

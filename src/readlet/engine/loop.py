@@ -45,6 +45,7 @@ from readlet.engine.step import (
 from readlet.engine.weight_selection import Average, Evaluator, WeightSelection
 from readlet.recipe.recipe import Training
 from readlet.storage.files import atomic_text, written_to
+from readlet.storage.stored_files import HOW_TO_RESUME
 
 LOG = "log.jsonl"
 
@@ -125,9 +126,6 @@ class LossMeter:
         return max(time.perf_counter() - self._since, 1e-9)
 
 
-WITH_RESUME = "continue with --resume"  # the option of `readlet train`
-
-
 @dataclass(frozen=True)
 class Outcome:
     """A finished run; the module has the averaged weights."""
@@ -150,14 +148,12 @@ class TrainingLoop:
         evaluator: Evaluator,
         accelerator: Accelerator,
         began: float | None = None,  # on the clock of time.perf_counter
-        how_to_resume: str = WITH_RESUME,  # printed when training is stopped
         groups: list[ParameterGroup] | None = None,  # None: one group of parameters
         *,
         saves_last: bool = True,  # a checkpoint at the end, so that resuming repeats nothing
         track: Track | None = None,
     ) -> None:
         self._saves_last = saves_last
-        self._how_to_resume = how_to_resume
         self._clock = time.perf_counter() if began is None else began
         self.settings = settings
         self.batches = batches
@@ -183,7 +179,6 @@ class TrainingLoop:
             accelerator,
             folder,
             patience=settings.patience,
-            how_to_resume=how_to_resume,
         )
         self._plan = BatchPlan(batches, settings.accumulate)
         self.steps_per_epoch = self._plan.steps_per_epoch
@@ -234,7 +229,7 @@ class TrainingLoop:
                         self._save(is_regular=is_regular)
                 if is_halted:
                     step = self.progress.step
-                    raise KeyboardInterrupt(f"stopped at step {step}; {self._how_to_resume}")
+                    raise KeyboardInterrupt(f"stopped at step {step}; {HOW_TO_RESUME}")
         self._keep_weights()
         self.accelerator.wait_for_everyone()  # the first to continue may remove the folder
         last, best = (
@@ -364,8 +359,7 @@ class TrainingLoop:
         self.progress.window_loss = float(self.accelerator.reduce(self.window.total, "mean"))
         self.progress.window_steps = self.window.steps
         self._seconds()
-        how = self._how_to_resume
-        in_main(self.accelerator, lambda: save_checkpoint(self.folder, here, how_to_resume=how))
+        in_main(self.accelerator, lambda: save_checkpoint(self.folder, here))
 
     def _log(self, values: dict[str, Any]) -> None:
         if self.accelerator.is_main_process:

@@ -88,7 +88,6 @@ class WeightSelection:
     accelerator: Accelerator
     folder: Path
     patience: int
-    how_to_resume: str
 
     def scores(self, epoch: float) -> Scores:
         """Scores of the averaged weights; empty except in the main process."""
@@ -127,4 +126,4 @@ class WeightSelection:
 
     def _save_best(self) -> None:
         weights = detached(self.average.weights())
-        save_tensors(self.folder / BEST, weights, how_to_resume=self.how_to_resume)
+        save_tensors(self.folder / BEST, weights)

@@ -11,8 +11,8 @@ import hashlib
 import json
 import platform
 import re
-from collections.abc import Iterable
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from importlib.metadata import version
@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel, ConfigDict
 from safetensors import SafetensorError
 
-from readlet.errors import ReadletError, bad_input
+from readlet.errors import BusyError, ReadletError, bad_input, input_error
 from readlet.evaluation.task import Items, Task
 from readlet.experiments.grid import Grid
 from readlet.experiments.spec import task_named
@@ -37,7 +37,6 @@ RESULT, SCORES, ANSWERS, LOG = (
     "log.jsonl",
 )
 WORK, READER, LOCKS = "work", "reader", ".locks"
-RESUME_HINT = "run the same command to resume"
 _KEY = re.compile(r"[0-9a-f]{16}")
 
 
@@ -164,9 +163,14 @@ class RunFolder:
         remedy = "remove this folder and run the command that made it again"
         return DamagedRunError(f"{self.path}: is damaged ({what}); {remedy}")
 
-    def claimed(self) -> AbstractContextManager[bool]:
-        """A lock on the run: True if this process has it, False if another one does."""
-        return locked(self.path.parent / LOCKS / self.path.name)
+    @contextmanager
+    def claimed(self) -> Iterator[None]:
+        """A lock on the run; `BusyError` if another process has it."""
+        with locked(self.path.parent / LOCKS / self.path.name) as free:
+            if not free:
+                fault = "another process is training this run"
+                raise input_error(BusyError, self.path, "", fault, "wait for it")
+            yield
 
 
 @dataclass(frozen=True)

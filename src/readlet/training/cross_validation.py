@@ -38,7 +38,6 @@ from readlet.types import Example, Prediction
 
 FEW = 200
 """Questions: with so many, a part of them is held out instead."""
-_RESTART = "--resume begins the cross-validation again"
 
 
 def is_cross_validated(
@@ -174,7 +173,6 @@ def _train_without(
         folder / PART,
         Evaluator(note, SPANS.decisive, SPANS.progress),
         accelerator,
-        how_to_resume=_RESTART,
         groups=scorer.groups(settings),
         saves_last=False,
     )

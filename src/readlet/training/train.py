@@ -13,7 +13,7 @@ import torch
 
 from readlet.console import say
 from readlet.engine.checkpoint import remove_checkpoints
-from readlet.engine.loop import WITH_RESUME, Outcome, TrainingLoop
+from readlet.engine.loop import Outcome, TrainingLoop
 from readlet.engine.processes import in_main, is_main_process, make_accelerator
 from readlet.engine.tracking import check_tracker, tracked
 from readlet.engine.weight_selection import BEST, Evaluator
@@ -137,7 +137,6 @@ def train(
     *,
     resume: bool,
     recent: RecentData | None = None,
-    how_to_resume: str = WITH_RESUME,
     saves_last: bool = True,
     track: str = "",
 ) -> Trained:
@@ -203,7 +202,6 @@ def train(
             Evaluator(lambda _: evaluator(), task.decisive, task.progress),
             accelerator,
             began,
-            how_to_resume,
             scorer.groups(settings),
             saves_last=saves_last,
             track=log_to,
