@@ -44,11 +44,11 @@ def test_plan_run_report(readlet: Run, table: str, tmp_path: Path) -> None:
     planned = readlet("experiment", "run", table, "--dry-run")
     assert "2 of 2 runs done in runs/quick" in planned.out
 
-    done = readlet("experiment", "report", table, "--format", "md, html,tex,json,md")
+    done = readlet("experiment", "report", table, "--format", "md, html,json,md")
     assert done.code == 0, done.err
     listed = [Path(line) for line in done.out.splitlines()]
     assert [path.name for path in listed] == [
-        *("quick.md", "quick.html", "quick.tex", "quick.json", "quick-curves.svg")
+        *("quick.md", "quick.html", "quick.json", "quick-curves.svg")
     ]
     assert all(path.stat().st_size > 500 for path in listed)
     values = json.loads((tmp_path / "runs/quick/quick.json").read_text())

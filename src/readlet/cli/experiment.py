@@ -129,7 +129,7 @@ def report(
     changes: _Changes = [],  # noqa: B006
     small: _Small = False,
     formats: Annotated[
-        str, typer.Option("--format", help="Comma-separated list of md, html, tex, json.")
+        str, typer.Option("--format", help="Comma-separated list of md, html, json.")
     ] = "md",
     to: Annotated[
         Path | None,
