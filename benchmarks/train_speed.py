@@ -15,9 +15,8 @@ from pathlib import Path
 
 import torch
 
-from readlet.engine.loop import TrainingLoop
+from readlet.engine.loop import Evaluator, TrainingLoop
 from readlet.engine.processes import make_accelerator
-from readlet.engine.weight_selection import Evaluator
 from readlet.models.kinds import trainable_family
 from readlet.models.recipe_files import load_recipe
 from readlet.text.tensors import word_batches

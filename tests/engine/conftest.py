@@ -8,9 +8,8 @@ import pytest
 import torch
 from torch import nn
 
-from readlet.engine.loop import TrainingLoop
+from readlet.engine.loop import Evaluator, Scores, TrainingLoop
 from readlet.engine.processes import make_accelerator
-from readlet.engine.weight_selection import Evaluator, Scores
 from readlet.models.recipe_files import load_recipe
 from readlet.models.torch_scorer import Teacher
 from readlet.recipe.recipe import Training

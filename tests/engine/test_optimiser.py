@@ -12,13 +12,13 @@ from torch import nn
 from readlet.engine.checkpoint import TrainingState
 from readlet.engine.loop import TrainingLoop
 from readlet.engine.optimiser import (
+    Average,
     MixedPrecision,
     grouped,
     learning_rate,
     make_optimizer,
     one_group,
 )
-from readlet.engine.weight_selection import Average
 from readlet.models.encoder.recipe import EncoderTraining
 from readlet.models.qacnn.recipe import QacnnRecipe
 from readlet.recipe.recipe import Training

@@ -7,8 +7,8 @@ import torch
 from torch import nn
 
 from readlet.console import say
+from readlet.engine.loop import Scores
 from readlet.engine.processes import is_main_process
-from readlet.engine.weight_selection import Scores
 from readlet.evaluation.task import Task
 from readlet.inference.calibration import (
     TOO_FEW,

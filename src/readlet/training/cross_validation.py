@@ -21,8 +21,7 @@ from accelerate import Accelerator
 from torch import Tensor, nn
 
 from readlet.console import say
-from readlet.engine.loop import Outcome, Track, TrainingLog, TrainingLoop
-from readlet.engine.weight_selection import Evaluator, Scores
+from readlet.engine.loop import Evaluator, Outcome, Scores, Track, TrainingLog, TrainingLoop
 from readlet.evaluation.squad import SPANS
 from readlet.evaluation.task import Scored
 from readlet.inference.decoding import Predictor

@@ -13,10 +13,9 @@ import torch
 
 from readlet.console import say
 from readlet.engine.checkpoint import remove_checkpoints
-from readlet.engine.loop import Outcome, TrainingLoop
+from readlet.engine.loop import BEST, Evaluator, Outcome, TrainingLoop
 from readlet.engine.processes import in_main, is_main_process, make_accelerator
 from readlet.engine.tracking import check_tracker, tracked
-from readlet.engine.weight_selection import BEST, Evaluator
 from readlet.errors import FailedTrainingError, memory_reported
 from readlet.evaluation.task import Task
 from readlet.inference.reader import Reader

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from readlet.engine.weight_selection import Average
+from readlet.engine.optimiser import Average
 
 
 def weights_of(model: nn.Module) -> dict[str, nn.Parameter]:
