@@ -4,7 +4,7 @@ import hashlib
 import itertools
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -117,25 +117,18 @@ def plan(
     only: Sequence[str] = (),
     seeds: int | None = None,
     changes: Sequence[str] = (),
-    check: Callable[[Table, Path], object] | None = None,
 ) -> tuple[Grid, Path]:
-    """From the arguments of a command to the checked grid and the folder of its runs.
-
-    `check` gets the table and the folder before any data file is read, to check the outputs.
-    """
+    """From the arguments of a command to the checked grid and the folder of its runs."""
     for folder in folders:
         if not folder.is_dir():
             raise bad_input(folder, "--data", "no such folder", "give the folder of the data files")
     table = load_table(source)
     if small:
         table = table.smaller()
-    place = out or Path("runs") / table.name
-    if check is not None:
-        check(table, place)
     beside = [Path(source).parent] if Path(source).is_file() else []
     folders = [*folders, *beside]
     grid = expand(table, folders=folders, only=only, seeds=seeds, changes=changes)
-    return grid, place
+    return grid, out or Path("runs") / table.name
 
 
 def _check_parts(table: Table, rows: Sequence[Row], base: Recipe) -> None:

@@ -147,7 +147,6 @@ def _train_without(
     others = [example for example in whole(split).train if example.id not in apart]
     held = [*part]
     data = prepare(recipe, start, split._replace(train=others, held_out=held, dev=held))
-    torch.manual_seed(recipe.training.seed)
     scorer = objective.build(data)
     initial = weights_of(start, scorer)
     predictor = Predictor(scorer, start.calibration, options=AnswerOptions(n_best=1))

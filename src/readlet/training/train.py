@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import torch
-
 from readlet.console import say
 from readlet.engine.checkpoint import remove_checkpoints
 from readlet.engine.loop import BEST, Evaluator, Outcome, TrainingLoop
@@ -20,7 +18,7 @@ from readlet.errors import FailedTrainingError, memory_reported
 from readlet.evaluation.task import Task
 from readlet.inference.reader import Reader
 from readlet.inference.trained_model import TrainedModel, default_batch_size
-from readlet.models.family import ClassFamily, SpanFamily, TrainableScorer
+from readlet.models.family import ClassFamily, SpanFamily
 from readlet.models.kinds import trainable_family
 from readlet.models.recipe_files import recipe_of
 from readlet.recipe.recipe import Recipe, fields_without_effect
@@ -154,8 +152,6 @@ def train(
     accelerator = make_accelerator()
     device = accelerator.device
     objective = objective_of(recipe, start)
-    if isinstance(objective, SpanObjective):
-        objective.load_teachers()
     crosses = False
     if split is not None and recipe.data.cross_validation:
         crosses = is_cross_validated(recipe, start, split, accelerator)
@@ -174,7 +170,7 @@ def train(
             with accelerator.main_process_first():  # the others find what it has cached
                 data = recent.find(recipe) or recent.add(recipe, prepare(recipe, start, split))
         check_data(recipe, data.key, folder, resume=resume)
-        scorer: Any = build_scorer(recipe, data, start)
+        scorer: Any = objective.build(data)
         if accelerator.is_main_process:
             _report(objective, data, scorer, folder)
         evaluator: Any = objective.evaluator(data, scorer, default_batch_size(device.type))
@@ -213,14 +209,6 @@ def train(
         fitted = evaluator.fitted(data.held_out)
         own = f"the held-out {task.noun}"
         return _finish(recipe, data, evaluator, outcome, fitted, start, own)
-
-
-def build_scorer(
-    recipe: Recipe, data: TrainingData, start: TrainedModel | None = None
-) -> TrainableScorer:
-    """The model to train: with random weights, drawn from the seed, or those of a start."""
-    torch.manual_seed(recipe.training.seed)
-    return objective_of(recipe, start).build(data)
 
 
 def _finish(
