@@ -75,69 +75,57 @@ def by_actors(
     actor.
     """
     with connected(where) as ray:
-        yield from _by_actors(ray, make_worker, items, where, cores, with_gpu, begun)
+        share = share_of(_nodes(ray), len(items), cores=cores, with_gpu=with_gpu)
+        remote = ray.remote(num_cpus=share.cores, num_gpus=share.gpus)(_Actor)
+        reference = ray.put(make_worker)
+        waiting, attempts = deque(enumerate(items)), Counter[int]()
+        died_early = 0
+        # The item of each actor; None while it starts. An item waits for a started actor: a new
+        # one may have to wait for the cores of another.
+        at_work: dict[Any, tuple[Any, int | None]] = {}
 
+        def start() -> None:
+            actor = remote.remote(reference, share.cores)
+            at_work[actor.prepare.remote()] = actor, None
 
-def _by_actors(
-    ray: Any,
-    make_worker: Callable[[], Callable[[Item], Result]],
-    items: Sequence[Item],
-    where: str,
-    cores: int,
-    with_gpu: bool,
-    begun: Callable[[Item], None],
-) -> Iterator[tuple[Item, Result | Died]]:
-    share = share_of(_nodes(ray), len(items), cores=cores, with_gpu=with_gpu)
-    remote = ray.remote(num_cpus=share.cores, num_gpus=share.gpus)(_Actor)
-    reference = ray.put(make_worker)
-    waiting, attempts = deque(enumerate(items)), Counter[int]()
-    died_early = 0
-    # The item of each actor; None while it starts. An item waits for a started actor: a new
-    # one may have to wait for the cores of another.
-    at_work: dict[Any, tuple[Any, int | None]] = {}
+        def give(actor: Any) -> None:
+            if waiting:
+                number, item = waiting.popleft()
+                attempts[number] += 1
+                begun(item)
+                at_work[actor.do.remote(item)] = actor, number
+            else:
+                ray.kill(actor)  # frees its cores
 
-    def start() -> None:
-        actor = remote.remote(reference, share.cores)
-        at_work[actor.prepare.remote()] = actor, None
-
-    def give(actor: Any) -> None:
-        if waiting:
-            number, item = waiting.popleft()
-            attempts[number] += 1
-            begun(item)
-            at_work[actor.do.remote(item)] = actor, number
-        else:
-            ray.kill(actor)  # frees its cores
-
-    try:
-        for _ in range(share.actors):
-            start()
-        while waiting or any(number is not None for _, number in at_work.values()):
-            ended, _ = ray.wait(list(at_work), timeout=_BEAT)
-            for future in ended:
-                actor, number = at_work.pop(future)
-                try:
-                    result = ray.get(future)
-                except ray.exceptions.RayActorError:
-                    if number is None:
-                        died_early += 1
-                        if died_early > ATTEMPTS * share.actors:
-                            fault = f"--ray {where}: workers die on start"
-                            raise ReadletError(f"{fault}; {_LOGS}") from None
-                    elif attempts[number] < ATTEMPTS:
-                        waiting.append((number, items[number]))
-                    else:
-                        yield items[number], Died()
-                    start()
-                    continue
-                if number is not None:
-                    yield items[number], result
-                elif result is not None:
-                    raise result
-                give(actor)
-    finally:
-        for actor, _ in at_work.values():
-            ray.kill(actor)
+        try:
+            for _ in range(share.actors):
+                start()
+            while waiting or any(number is not None for _, number in at_work.values()):
+                ended, _ = ray.wait(list(at_work), timeout=_BEAT)
+                for future in ended:
+                    actor, number = at_work.pop(future)
+                    try:
+                        result = ray.get(future)
+                    except ray.exceptions.RayActorError:
+                        if number is None:
+                            died_early += 1
+                            if died_early > ATTEMPTS * share.actors:
+                                fault = f"--ray {where}: workers die on start"
+                                raise ReadletError(f"{fault}; {_LOGS}") from None
+                        elif attempts[number] < ATTEMPTS:
+                            waiting.append((number, items[number]))
+                        else:
+                            yield items[number], Died()
+                        start()
+                        continue
+                    if number is not None:
+                        yield items[number], result
+                    elif result is not None:
+                        raise result
+                    give(actor)
+        finally:
+            for actor, _ in at_work.values():
+                ray.kill(actor)
 
 
 _LOGS = "see the logs, by default in /tmp/ray/session_latest/logs"

@@ -92,7 +92,9 @@ def expand(
     for name in (*only, *itertools.chain(*table.compare), *table.paper):
         if name not in names:
             raise bad_input(table.label, name, "no such row", nearest(name, names, "rows"))
-    _reject_duplicate_names(table, rows)
+    if repeated := [name for name, count in Counter(names).items() if count > 1]:
+        fault = f"several rows have the name {repeated[0]!r}"
+        raise bad_input(table.label, "axes", fault, "rename a choice, or `baseline`")
     base = load_recipe(table.recipe_source)
     _check_parts(table, rows, base)
     rows = [row for row in rows if row.name in only or not only]
@@ -248,14 +250,6 @@ def resolve_files(recipe: Recipe, folders: Sequence[Path]) -> Recipe:
             for section, paths in found.items()
         }
     )
-
-
-def _reject_duplicate_names(table: Table, rows: Sequence[Row]) -> None:
-    names = Counter(row.name for row in rows)
-    for name, count in names.items():
-        if count > 1:
-            fault = f"{count} rows have the name {name!r}"
-            raise bad_input(table.label, "axes", fault, "rename a choice, or `baseline`")
 
 
 def _reject_duplicate_runs(table: Table, runs: Iterable[Run]) -> None:

@@ -96,7 +96,7 @@ def train_reader(
         check_tracker(track)
     data_files(recipe)
     in_main(make_accelerator(), lambda: check_run_folder(recipe, folder, resume=resume))
-    if resume and is_finished(folder, lambda: _as_trained(recipe)):
+    if resume and is_finished(folder, lambda: load_start(recipe)[1]):
         say(f"{folder}: is finished; nothing to resume")
         return load_model(folder, recipe)
     model = train(recipe, folder, resume=resume, track=track).model
@@ -109,10 +109,6 @@ def train_reader(
         (folder / BEST).unlink(missing_ok=True)
     make_accelerator().wait_for_everyone()
     return model
-
-
-def _as_trained(recipe: Recipe) -> Recipe:
-    return load_start(recipe)[1] if recipe.training.start else recipe
 
 
 def _written_small(model: TrainedModel, folder: Path) -> TrainedModel:
@@ -143,9 +139,7 @@ def train(
     """
     began = time.perf_counter()
     recent = RecentData() if recent is None else recent
-    start = None
-    if recipe.training.start:
-        start, recipe = load_start(recipe)
+    start, recipe = load_start(recipe)
     family, settings = trainable_family(recipe.model.kind), recipe.training
     family.check_recipe(recipe)
     split = None if recent.find(recipe) else read_split(recipe)
