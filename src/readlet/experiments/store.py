@@ -139,27 +139,18 @@ class RunFolder:
         try:
             values = json.loads((self.path / RESULT).read_bytes())
             if isinstance(values, dict) and values.get("format") != FORMAT:
-                raise self._damage("made by another version of Readlet")
+                raise self.damage("made by another version of Readlet")
             result = Result.model_validate(values)
         except (ValueError, RecursionError) as error:
-            raise self._damage(str(error).splitlines()[0]) from None
+            raise self.damage(str(error).splitlines()[0]) from None
         if task_named(result.task) is None or result.key != self.path.name:
-            raise self._damage(f"contains run {result.key} of task {result.task!r:.40}")
+            raise self.damage(f"contains run {result.key} of task {result.task!r:.40}")
         missing = [name for name in (SCORES, ANSWERS, LOG) if not (self.path / name).is_file()]
         if missing:
-            raise self._damage(f"{', '.join(missing)} missing")
+            raise self.damage(f"{', '.join(missing)} missing")
         return FinishedRun(self, result)
 
-    def scores(self) -> Items:
-        from safetensors.numpy import load_file
-
-        try:
-            loaded: Items = load_file(self.path / SCORES)
-        except SafetensorError as error:
-            raise self._damage(f"{SCORES}: {error}") from None
-        return loaded
-
-    def _damage(self, what: str) -> DamagedRunError:
+    def damage(self, what: str) -> DamagedRunError:
         remedy = "remove this folder and run the command that made it again"
         return DamagedRunError(f"{self.path}: is damaged ({what}); {remedy}")
 
@@ -189,7 +180,13 @@ class FinishedRun:
     @cached_property
     def items(self) -> Items:
         """The columns of the task, in the order of the data; (items,) each."""
-        return self.folder.scores()
+        from safetensors.numpy import load_file
+
+        try:
+            loaded: Items = load_file(self.folder.path / SCORES)
+        except SafetensorError as error:
+            raise self.folder.damage(f"{SCORES}: {error}") from None
+        return loaded
 
     @cached_property
     def log(self) -> list[dict[str, Any]]:
