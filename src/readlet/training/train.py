@@ -92,7 +92,7 @@ def train_reader(
         check_tracker(track)
     data_files(recipe)
     in_main(make_accelerator(), lambda: check_run_folder(recipe, folder, resume=resume))
-    if resume and is_finished(folder, lambda: load_start(recipe)[1]):
+    if resume and is_finished(folder, lambda: _started(recipe)[1]):
         say(f"{folder}: is finished; nothing to resume")
         return load_model(folder, recipe)
     model = train(recipe, folder, resume=resume, track=track).model
@@ -105,6 +105,11 @@ def train_reader(
         (folder / BEST).unlink(missing_ok=True)
     make_accelerator().wait_for_everyone()
     return model
+
+
+def _started(recipe: Recipe) -> tuple[TrainedModel | None, Recipe]:
+    """The model that training starts from, if any, and the recipe with its network."""
+    return load_start(recipe) if recipe.training.start else (None, recipe)
 
 
 def _written_small(model: TrainedModel, folder: Path) -> TrainedModel:
@@ -135,7 +140,7 @@ def train(
     """
     began = time.perf_counter()
     recent = RecentData() if recent is None else recent
-    start, recipe = load_start(recipe)
+    start, recipe = _started(recipe)
     family, settings = trainable_family(recipe.model.kind), recipe.training
     family.check_recipe(recipe)
     split = None if recent.find(recipe) else read_split(recipe)

@@ -27,15 +27,13 @@ from readlet.storage.sections import (
 from readlet.training.training_data import TrainingData
 
 
-def load_start(recipe: Recipe) -> tuple[TrainedModel | None, Recipe]:
-    """The model that training starts from, if there is one, and the recipe with its network.
+def load_start(recipe: Recipe) -> tuple[TrainedModel, Recipe]:
+    """The model that training starts from, and the recipe with its network.
 
     Fields of the network that the recipe does not set are those of the start; a field that is set
     must have the same value.
     """
     name = recipe.training.start
-    if not name:
-        return None, recipe
     start = load_model(name, recipe)  # on the CPU: training moves it
     before = recipe_of(start.recipe)
     recipe = _with_network_of(before, recipe)
