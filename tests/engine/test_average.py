@@ -38,13 +38,6 @@ def test_against_a_plain_loop(decay: float) -> None:
     assert not torch.equal(average.shadow["weight"], model.weight)
 
 
-def test_warm_up_of_the_decay() -> None:
-    average = Average(weights_of(nn.Linear(1, 1)), 0.99)
-    assert average.rate(1) == pytest.approx(1 - 2 / 11)
-    assert average.rate(889) == pytest.approx(1 - 890 / 899)
-    assert average.rate(10_000) == pytest.approx(0.01)
-
-
 def test_applied_and_restored_to_the_bit() -> None:
     model = nn.Linear(4, 4)
     average = Average(weights_of(model), 0.9)
