@@ -21,13 +21,12 @@ from typing import Any, NamedTuple
 
 import torch
 
-from readlet.engine.loop import TrainingLoop
+from readlet.engine.loop import Evaluator, TrainingLoop
 from readlet.engine.processes import make_accelerator
-from readlet.engine.weight_selection import Evaluator
 from readlet.models.kinds import trainable_family
 from readlet.models.recipe_files import load_recipe
 from readlet.recipe.recipe import Recipe
-from readlet.training.train import build_scorer, objective_of
+from readlet.training.train import objective_of
 from readlet.training.training_data import TrainingData, prepare
 
 _WINDOWS = 5
@@ -49,7 +48,7 @@ Loop = tuple[Callable[[], object], Callable[[], int]]
 
 
 def ours(recipe: Recipe, data: TrainingData) -> Loop:
-    scorer = build_scorer(recipe, data)
+    scorer = objective_of(recipe, None).build(data)
     trainable_family(recipe.model.kind).compile(scorer)
     loop = TrainingLoop(
         objective_of(recipe, None).learner(data, scorer, torch.device("cuda")),
@@ -66,7 +65,7 @@ def ours(recipe: Recipe, data: TrainingData) -> Loop:
 def plain(recipe: Recipe, data: TrainingData) -> Loop:
     """A loop as in most scripts, with the same model, batches and precision."""
     settings = recipe.training
-    scorer = build_scorer(recipe, data)
+    scorer = objective_of(recipe, None).build(data)
     batches = scorer.batches(data.train.rows, settings.batch_size, seed=0)
     device = torch.device("cuda")
     learner = objective_of(recipe, None).learner(data, scorer, device).to(device).train()

@@ -15,14 +15,13 @@ from pathlib import Path
 
 import torch
 
-from readlet.engine.loop import TrainingLoop
+from readlet.engine.loop import Evaluator, TrainingLoop
 from readlet.engine.processes import make_accelerator
-from readlet.engine.weight_selection import Evaluator
 from readlet.models.kinds import trainable_family
 from readlet.models.recipe_files import load_recipe
 from readlet.text.tensors import word_batches
 from readlet.text.word_features import Features
-from readlet.training.train import build_scorer
+from readlet.training.train import objective_of
 from readlet.training.training_data import TrainingData, prepare
 
 _WINDOWS = 5
@@ -39,7 +38,7 @@ def examples_per_second(
     # Two batches per step disable the captured step; the plain loop is timed per batch anyway.
     settings = recipe.training.model_copy(update={"accumulate": 2 if plain else 1})
     family, rows = trainable_family(recipe.model.kind), data.train.rows
-    scorer = build_scorer(recipe, data)
+    scorer = objective_of(recipe, None).build(data)
     if compiled:
         family.compile(scorer)
     learner = scorer.learner(rows, 0.0, None)

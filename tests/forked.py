@@ -4,7 +4,6 @@ They are real processes, with signals, streams and exit codes of their own, and 
 """
 
 import multiprocessing
-import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from multiprocessing.process import BaseProcess
@@ -62,14 +61,3 @@ def forked_readlet(
     finally:
         process.kill()
         process.join()
-
-
-def two_ranks() -> list[dict[str, str]]:
-    """The environments of two processes that work together, as `accelerate launch` sets them."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    shared = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "OMP_NUM_THREADS": "1"}
-    shared |= {"WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2", "ACCELERATE_USE_CPU": "true"}
-    shared |= {"GROUP_RANK": "0", "GROUP_WORLD_SIZE": "1"}
-    return [{**shared, "RANK": rank, "LOCAL_RANK": rank} for rank in "01"]

@@ -219,16 +219,13 @@ class Bucket:
     def mv(self, source: str, path: str) -> None:
         self.files[path] = self.files.pop(source)
 
-    def rm_file(self, path: str) -> None:
-        del self.files[path]
 
-
-def test_no_bucket_is_made_and_copies_of_a_killed_call_are_removed(
+def test_no_bucket_is_made_and_copies_of_a_killed_call_are_replaced(
     jobs: Jobs, upper: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = Bucket()
     monkeypatch.setattr("readlet.cluster.files.file_system", lambda url: (store, url[4:]))
-    store.files = {"bucket/out/00.jsonl": b"done", "bucket/out/00.jsonl.readlet-copy": b"do"}
+    store.files = {"bucket/out/00.jsonl": b"done", "bucket/out/01.jsonl.readlet-copy": b"do"}
     to = lambda out: [Job(job.source, f"{out}/{Path(job.target).name}") for job in jobs(2)]  # noqa: E731
     assert map_files(upper(tmp_path / "log"), to("x://bucket/out"), settings=SETTINGS).skipped == 1
     names = (".readlet-job.json", "00.jsonl", "01.jsonl")

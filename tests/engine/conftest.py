@@ -8,15 +8,14 @@ import pytest
 import torch
 from torch import nn
 
-from readlet.engine.loop import TrainingLoop
+from readlet.engine.loop import Evaluator, Scores, TrainingLoop
 from readlet.engine.processes import make_accelerator
-from readlet.engine.weight_selection import Evaluator, Scores
 from readlet.models.recipe_files import load_recipe
 from readlet.models.torch_scorer import Teacher
 from readlet.recipe.recipe import Training
 from readlet.text.arrays import Batches
 from readlet.text.rows import Rows
-from readlet.training.train import build_scorer
+from readlet.training.train import objective_of
 from readlet.training.training_data import prepare
 
 
@@ -45,7 +44,7 @@ def make_parts(small_training: list[str]) -> Callable[..., Parts]:
         usual = ["training.batch_size=8", "training.epochs=1"]
         recipe = load_recipe("tiny", [*small_training, *usual, *changes])
         data, settings = prepare(recipe), recipe.training
-        rows, scorer = data.train.rows, build_scorer(recipe, data)
+        rows, scorer = data.train.rows, objective_of(recipe, None).build(data)
         teacher = _any_teacher(rows) if taught else None
         module = scorer.learner(rows, settings.label_smoothing, teacher)
         return Parts(

@@ -3,7 +3,6 @@
 import errno
 import os
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -21,8 +20,6 @@ from readlet.engine.checkpoint import (
 from readlet.engine.loop import TrainingLoop
 from readlet.errors import CannotResumeError, ReadletError
 
-save = partial(save_checkpoint, how_to_resume="continue with --resume")
-
 
 def made(step: int, size: int = 10) -> Checkpoint:
     return Checkpoint(
@@ -37,7 +34,7 @@ def names(folder: Path) -> list[str]:
 
 def test_loaded_as_saved_to_the_bit(tmp_path: Path) -> None:
     before = made(12)
-    save(tmp_path, before)
+    save_checkpoint(tmp_path, before)
     path = find_checkpoint(tmp_path)
     assert path is not None
     after = load_checkpoint(path, before.tensors)
@@ -48,7 +45,7 @@ def test_loaded_as_saved_to_the_bit(tmp_path: Path) -> None:
 
 def test_only_the_newest_is_kept(tmp_path: Path) -> None:
     for step in (9, 10, 100, 1000, 1000):  # the last one again
-        save(tmp_path, made(step))
+        save_checkpoint(tmp_path, made(step))
         assert names(tmp_path) == [f"checkpoint-{step:08d}"]
 
 
@@ -60,14 +57,14 @@ def test_what_killed_processes_have_left_is_removed(tmp_path: Path) -> None:
         (tmp_path / name / ".tmpKH0wHF").write_bytes(b"half")
     assert find_checkpoint(tmp_path) is None
     after = made(4)
-    save(tmp_path, after)
+    save_checkpoint(tmp_path, after)
     previous_is_valid(tmp_path, after)
 
 
 def test_the_state_for_a_rollback_is_stored(tmp_path: Path) -> None:
     regular, stopped = made(3), made(5)
     stopped.good = regular.tensors
-    save(tmp_path, stopped)
+    save_checkpoint(tmp_path, stopped)
     found = load_checkpoint(tmp_path / "checkpoint-00000005", stopped.tensors)
     assert found.tensors.keys() == stopped.tensors.keys()
     assert torch.equal(found.tensors["weight"], stopped.tensors["weight"])
@@ -75,7 +72,7 @@ def test_the_state_for_a_rollback_is_stored(tmp_path: Path) -> None:
     assert torch.equal(found.good["weight"], regular.tensors["weight"])
     assert torch.equal(found.good["count"], torch.tensor(3.0))
     stopped.good = {"weight": torch.ones(11)}
-    save(tmp_path, stopped)
+    save_checkpoint(tmp_path, stopped)
     with pytest.raises(ReadletError, match="has no 'weight' of shape"):
         load_checkpoint(tmp_path / "checkpoint-00000005", stopped.tensors)
 
@@ -103,10 +100,10 @@ def test_full_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, fail: Callable[..., None]
 ) -> None:
     previous = made(3)
-    save(tmp_path, previous)
+    save_checkpoint(tmp_path, previous)
     monkeypatch.setattr(module, step, fail)
     with pytest.raises(ReadletError, match=r"checkpoint-00000004: not written .*No space"):
-        save(tmp_path, made(4))
+        save_checkpoint(tmp_path, made(4))
     previous_is_valid(tmp_path, previous)
 
 
@@ -128,7 +125,7 @@ def test_damaged_checkpoint_is_named(
     tmp_path: Path, name: str, content: bytes | str | None
 ) -> None:
     good = made(3)
-    save(tmp_path, good)
+    save_checkpoint(tmp_path, good)
     path = tmp_path / "checkpoint-00000003"
     if content is None:
         (path / name).unlink()
@@ -144,7 +141,7 @@ def test_another_architecture_is_rejected(
     make_loop: Callable[..., TrainingLoop], tmp_path: Path, change: str
 ) -> None:
     loop = make_loop(tmp_path)
-    save(tmp_path, Checkpoint(Progress(step=1), loop.state.tensors()))
+    save_checkpoint(tmp_path, Checkpoint(Progress(step=1), loop.state.tensors()))
     other = make_loop(tmp_path, change)
     before = other.state.tensors()
     with pytest.raises(CannotResumeError, match=r"checkpoint-00000001: has no 'weight\.model\."):

@@ -12,9 +12,8 @@ import torch
 from torch import Tensor, nn
 
 from readlet.engine.checkpoint import find_checkpoint, load_checkpoint
-from readlet.engine.loop import Outcome, TrainingLoop
+from readlet.engine.loop import Outcome, Scores, TrainingLoop
 from readlet.engine.processes import stop_signals
-from readlet.engine.weight_selection import Scores
 from readlet.errors import FailedTrainingError
 
 MakeLoop = Callable[..., TrainingLoop]

@@ -12,17 +12,17 @@ from torch import nn
 from readlet.engine.checkpoint import TrainingState
 from readlet.engine.loop import TrainingLoop
 from readlet.engine.optimiser import (
+    Average,
     MixedPrecision,
     grouped,
     learning_rate,
     make_optimizer,
     one_group,
 )
-from readlet.engine.weight_selection import Average
 from readlet.models.encoder.recipe import EncoderTraining
 from readlet.models.qacnn.recipe import QacnnRecipe
 from readlet.recipe.recipe import Training
-from readlet.training.train import build_scorer, train_reader
+from readlet.training.train import objective_of, train_reader
 from readlet.training.training_data import prepare
 
 KINDS = (
@@ -36,7 +36,7 @@ TOTAL = 400
 def scorer(encoder_recipe: Callable[..., Any]) -> Callable[..., Any]:
     def build(kind: str, *changes: str) -> Any:
         recipe = encoder_recipe(kind, *changes)
-        return build_scorer(recipe, prepare(recipe))
+        return objective_of(recipe, None).build(prepare(recipe))
 
     return build
 
@@ -104,7 +104,7 @@ def test_layers_move_at_their_own_rates(encoder_recipe: Callable[..., Any], tmp_
     """Through training: with a strong decay the embeddings hardly change, the head does."""
     changes = ("training.layer_decay=0.001", "training.epochs=1", "training.weight_decay=0")
     recipe = encoder_recipe("bert", *changes)
-    before = build_scorer(recipe, prepare(recipe)).module.state_dict()
+    before = objective_of(recipe, None).build(prepare(recipe)).module.state_dict()
     after = train_reader(recipe, tmp_path / "run", resume=False).scorer.module.state_dict()
     moved = {name: float((after[name] - weight).abs().max()) for name, weight in before.items()}
     words = "encoder.network.embeddings.word_embeddings.weight"

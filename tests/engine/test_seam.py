@@ -9,10 +9,9 @@ import torch
 from torch import Tensor, nn
 
 import readlet.engine
-from readlet.engine.loop import TrainingLoop
+from readlet.engine.loop import Evaluator, TrainingLoop
 from readlet.engine.processes import make_accelerator
 from readlet.engine.step import BatchPlan
-from readlet.engine.weight_selection import Evaluator
 from readlet.recipe.recipe import Training
 
 ROOMS_TO_THE_LEFT = ("storage", "recipe", "engine")

@@ -9,9 +9,8 @@ import torch
 from torch import Tensor
 
 from readlet.engine.checkpoint import TrainingState
-from readlet.engine.optimiser import MixedPrecision, make_optimizer, one_group
+from readlet.engine.optimiser import Average, MixedPrecision, make_optimizer, one_group
 from readlet.engine.step import EagerStep, GraphStep, tensors_of
-from readlet.engine.weight_selection import Average
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="a captured step needs a GPU")
 

@@ -11,12 +11,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from readlet.experiments.differences import Difference
-from readlet.experiments.formatting import (
-    html,
-    markdown,
-    significance_sign,
-    tex,
-)
+from readlet.experiments.formatting import html, markdown, significance_sign
 from readlet.experiments.report import Report, ReportRow
 
 COMMAND = "readlet experiment report bridges"
@@ -24,7 +19,7 @@ HOSTILE = "<script>x|y & z_1 {a} \\b ^~ [c] *d* `e` $f$ #g 100%"
 SIGNS = st.text(alphabet=string.punctuation + "aé1 ", min_size=1).filter(str.strip)
 MakeRow = Callable[..., ReportRow]
 MakeReport = Callable[..., Report]
-FORMATS = {"markdown": markdown, "html": html, "tex": lambda report, _: tex(report)}
+FORMATS = {"markdown": markdown, "html": html}
 
 
 @pytest.mark.parametrize("form", FORMATS)
@@ -32,11 +27,11 @@ def test_every_format_has_the_same_contents(form: str, make_report: MakeReport) 
     text = FORMATS[form](make_report(), COMMAND)
     parts = ["The effect of a wider layer", "A made-up paper", "base", "wide", "via French"]
     parts += ["73.68", "61.00", "0.25", "readlet augment", "0/2"]
-    bold = {"markdown": "**71.50**", "html": "<strong>71.50</strong>", "tex": r"\textbf{71.50}"}
-    parts.append(bold[form])
-    if form != "tex":
-        parts += [COMMAND, "torch 2.9", "0.030", "Holm"]
-        parts.append({"markdown": r"+1.50\*", "html": "+1.50*"}[form])
+    parts += [COMMAND, "torch 2.9", "0.030", "Holm"]
+    parts += {
+        "markdown": ["**71.50**", r"+1.50\*"],
+        "html": ["<strong>71.50</strong>", "+1.50*"],
+    }[form]
     for part in parts:
         assert part in text
 
@@ -53,16 +48,6 @@ def test_markdown_shows_names_literally(
     assert seen == " ".join(name.split())
     assert not any("html" in token.type for token in tokens)
     assert len(re.findall("^## ", text, re.M)) == 4  # neither more nor fewer headings
-
-
-@given(SIGNS)
-def test_tex_prints_names_literally(make_row: MakeRow, make_report: MakeReport, name: str) -> None:
-    rows = [make_row("base"), make_row(name)]
-    lines = tex(make_report(rows=rows)).split("\n")
-    cell = lines[lines.index(r"    \midrule") + 2].split(" & ")[0].strip()
-    cell = re.sub(r"\\text[a-z]+\{\}|\\[{}$&#%_]|\{[\[\]*]\}|-\{\}", " ", cell)
-    assert not set(cell) & set("\\{}$&#%_^~<>|[]*`")
-    assert "--" not in cell
 
 
 class Page(HTMLParser):

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import pytest
 
 from readlet.errors import ReadletError
-from readlet.experiments.grid import expand, resolve_files, run_key
+from readlet.experiments.grid import expand, resolve_files
 from readlet.experiments.runner import _programs
 from readlet.experiments.spec import load_table
 from readlet.models import kinds
@@ -80,21 +80,6 @@ def expert(random_reader: Callable[..., Any], tmp_path: Path) -> Path:
     folder = tmp_path / "data" / "expert"
     random_reader("who wrote it").save(folder)
     return folder
-
-
-def test_files_and_readers_count_by_their_content(expert: Path, tmp_path: Path) -> None:
-    (tmp_path / "a").write_text("weights")
-    (tmp_path / "b").write_text("weights")
-    parts: dict[str, dict[str, Any]] = {"pooling": {"experts": (str(expert),)}}
-    one = encoder(model={"weights": str(tmp_path / "a")}, **parts)
-    other = encoder(model={"weights": str(tmp_path / "b")}, **parts)
-    assert run_key(one) == run_key(other)
-    (tmp_path / "b").write_text("others")
-    assert run_key(one) != run_key(other)
-    before = run_key(one)
-    with (expert / "vocabulary.json").open("a") as stream:
-        stream.write(" ")
-    assert run_key(one) != before
 
 
 def test_files_and_readers_are_looked_up(expert: Path, tmp_path: Path) -> None:

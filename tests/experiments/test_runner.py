@@ -3,12 +3,11 @@
 import shutil
 import signal
 import stat
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,10 +18,10 @@ from safetensors import SafetensorError
 from readlet.data import source_path
 from readlet.engine import checkpoint as checkpoint_module
 from readlet.engine.loop import TrainingLoop
-from readlet.errors import ReadletError
+from readlet.errors import BusyError, ReadletError
 from readlet.experiments import runner as runner_module
 from readlet.experiments.grid import Grid, Run, expand
-from readlet.experiments.runner import run_grid
+from readlet.experiments.runner import Runner, run_grid
 from readlet.experiments.spec import load_table
 from readlet.experiments.store import DamagedRunError, RunFolder, find_finished
 
@@ -124,32 +123,15 @@ def test_damaged_scores_are_reported(out: Path, write_table: Write) -> None:
         _ = finished.items
 
 
-def test_a_run_of_another_process_is_skipped(
-    write_table: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_of_another_process_is_an_error(write_table: Write, tmp_path: Path) -> None:
     grid = one_run(write_table)
-    hold = f"""
-import sys, time
-from pathlib import Path
-from readlet.experiments.store import RunFolder
-with RunFolder(Path({str(tmp_path / grid.runs[0].key)!r})).claimed() as free:
-    print(free, flush=True)
-    time.sleep(600)
-"""
-    with subprocess.Popen([sys.executable, "-c", hold], stdout=subprocess.PIPE, text=True) as other:
-        assert other.stdout is not None
-        assert other.stdout.readline() == "True\n"
-        assert run_grid(grid, tmp_path) == {}
-        skipped = []
-
-        def kill(self: object, run: Run) -> None:
-            skipped.append(run.label)
-            other.kill()
-            other.wait()  # a killed process releases its lock
-
-        monkeypatch.setattr(runner_module.GridProgress, "skipped", kill)
-        assert len(run_grid(grid, tmp_path)) == 1  # it checks again before it ends
-        assert skipped == ["baseline, seed 0"]
+    folder = tmp_path / grid.runs[0].key
+    with RunFolder(folder).claimed():
+        with pytest.raises(BusyError) as error:
+            Runner(tmp_path).make(grid.runs[0])
+        assert error.value.source == folder
+        with pytest.raises(ReadletError, match=folder.name):
+            run_grid(grid, tmp_path)
 
 
 def test_data_changed_during_a_run_is_detected(
@@ -176,19 +158,22 @@ def test_a_run_that_fails_does_not_stop_the_others(
     write_table: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     grid = expand(load_table(write_table()), seeds=1)
-    made: list[str] = []
+    begun: list[str] = []
+    made: Any = SimpleNamespace(
+        result=SimpleNamespace(scores={}, seconds=1.0),
+        task=SimpleNamespace(progress=lambda scores: ""),
+    )
 
-    def make(self: object, run: Run) -> None:
-        made.append(run.row)
+    def make(self: object, run: Run) -> Any:
+        begun.append(run.row)
         if run.row == "width 12":
             raise ReadletError("training diverges")
+        return made
 
     monkeypatch.setattr(runner_module.Runner, "make", make)
     with pytest.raises(ReadletError, match=r"1 of 3 runs failed.*width 12, seed 0"):
         run_grid(grid, tmp_path)
-    assert made[:3] == ["baseline", "width 12", "no match"]
-    # None, for another process, is tried again; a failure is not.
-    assert made[3:] == ["baseline", "no match"]
+    assert begun == ["baseline", "width 12", "no match"]
 
 
 @pytest.mark.parametrize("full", ["checkpoint", "scores"])

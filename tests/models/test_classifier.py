@@ -12,7 +12,7 @@ from readlet.engine.loop import TrainingLoop
 from readlet.errors import ReadletError
 from readlet.inference.classifier import Classifier, scores_in_order
 from readlet.nn.pooling import POOLERS
-from readlet.training.train import build_scorer, objective_of, train_reader
+from readlet.training.train import objective_of, train_reader
 from readlet.training.training_data import prepare
 from readlet.types import Sentence
 
@@ -42,7 +42,7 @@ class TestEveryClassifier:
     ) -> None:
         recipe = classifier_recipe("single", *changes)
         data = prepare(recipe)
-        scorer = build_scorer(recipe, data)
+        scorer = objective_of(recipe, None).build(data)
         scorer.module.train()
         if "attention" in str(changes):  # at zero, its query learns but teaches nothing below
             torch.nn.init.normal_(getattr(scorer.module.pooler, "query", torch.zeros(1)))
@@ -113,7 +113,7 @@ def test_the_pretrained_pooler_is_taken_where_there_is_one(
     from transformers import AutoModel
 
     recipe = classifier_recipe("single", 'model.pooler=["mean", "cls"]', kind=kind)
-    scorer = build_scorer(recipe, prepare(recipe))
+    scorer = objective_of(recipe, None).build(prepare(recipe))
     dense = scorer.module.pooler.parts[1].dense
     pooler = getattr(AutoModel.from_pretrained(tiny_encoder(kind)), "pooler", None)
     if kind == "electra":
@@ -164,7 +164,8 @@ def test_dev_is_scored_once_when_training_ends(
         return scores_in_order(scorer, rows, batch_size)
 
     monkeypatch.setattr("readlet.training.classification.scores_in_order", counted)
-    evaluator = objective_of(recipe, None).evaluator(data, build_scorer(recipe, data), 8)
+    objective = objective_of(recipe, None)
+    evaluator = objective.evaluator(data, objective.build(data), 8)
     fitted = evaluator.fitted(data.held_out)
     assert [rows is data.dev.rows for rows in scored].count(True) == 1
     assert len(fitted.predictions) == 40
@@ -182,6 +183,7 @@ def test_a_collapse_and_a_dev_file_of_one_class_are_reported(
         dev.write_text(f"text\tlabel\n{rows}")  # equal texts, so one class is predicted
         recipe = classifier_recipe("single", f"data.dev={dev}")
         data = prepare(recipe)
-        evaluator = objective_of(recipe, None).evaluator(data, build_scorer(recipe, data), 8)
+        objective = objective_of(recipe, None)
+        evaluator = objective.evaluator(data, objective.build(data), 8)
         evaluator.fitted(data.held_out)
         assert capsys.readouterr().err.startswith(f"readlet: {reported}")

@@ -19,7 +19,7 @@ from readlet.models.pretrained.encoder import load_pretrained
 from readlet.models.recipe_files import recipe_of
 from readlet.text.pretrained import load_config
 from readlet.text.rows import Rows
-from readlet.training.train import build_scorer, train_reader
+from readlet.training.train import objective_of, train_reader
 from readlet.training.training_data import prepare
 from readlet.types import Example
 
@@ -115,7 +115,7 @@ class TestEveryReader:
     ) -> None:
         recipe = encoder_recipe(kind, *changes)
         data = prepare(recipe)
-        scorer = build_scorer(recipe, data)
+        scorer = objective_of(recipe, None).build(data)
         scorer.module.train()
         batches = scorer.batches(data.train.rows, 64, seed=0)
         learner = scorer.learner(data.train.rows, 0.0, None)

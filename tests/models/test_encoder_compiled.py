@@ -12,7 +12,7 @@ from torch._dynamo.testing import CompileCounterWithBackend
 from readlet.models.encoder.recipe import EncoderRecipe
 from readlet.models.kinds import trainable_family
 from readlet.models.recipe_files import recipe_of
-from readlet.training.train import build_scorer
+from readlet.training.train import objective_of
 from readlet.training.training_data import prepare
 
 
@@ -35,7 +35,7 @@ def test_compiled_layers_train_like_others(
     changes = f"model.mix={mix}", "model.dropout=0.0"
     recipe = encoder_recipe(kind, *changes)
     data, family = prepare(recipe), trainable_family("encoder")
-    scorer = build_scorer(recipe, data)
+    scorer = objective_of(recipe, None).build(data)
     learner = scorer.learner(data.train.rows, 0.0, None).train()
     batches = scorer.batches(data.train.rows, 3, seed=0)
     made = [batches.make(*listed) for listed in batches.epoch(0)]

@@ -8,7 +8,7 @@ from readlet.engine.optimiser import MixedPrecision
 from readlet.models.kinds import family_of
 from readlet.models.recipe_files import load_recipe
 from readlet.nn.qanet import EncoderBlock
-from readlet.training.train import build_scorer
+from readlet.training.train import objective_of
 from readlet.training.training_data import prepare
 
 
@@ -65,7 +65,7 @@ def test_blocks_in_training_reuse_what_was_compiled_ahead(
     assert counter.frame_count == 3
 
     data, family = prepare(recipe), family_of("qacnn")
-    scorer = build_scorer(recipe, data)
+    scorer = objective_of(recipe, None).build(data)
     family.compile(scorer)
     loss = scorer.learner(data.train.rows, 0.0, None)
     batches = scorer.batches(data.train.rows, 4, seed=0)

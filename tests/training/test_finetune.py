@@ -12,7 +12,7 @@ from readlet.inference.evaluate_files import evaluate_questions
 from readlet.inference.reader import Reader
 from readlet.models.recipe_files import load_recipe
 from readlet.training.question_answering import has_impossible
-from readlet.training.train import build_scorer, train_reader
+from readlet.training.train import objective_of, train_reader
 from readlet.training.training_data import prepare, read_split
 from readlet.training.warm_start import load_start
 from readlet.types import Example
@@ -108,8 +108,8 @@ def test_it_still_refuses_without_unanswerable_questions(
     before, recipe = load_start(finetune())
     data = prepare(recipe, before)
     assert not has_impossible(data)
-    assert build_scorer(recipe, data, before).can_abstain
-    assert not build_scorer(recipe, data).can_abstain
+    assert objective_of(recipe, before).build(data).can_abstain
+    assert not objective_of(recipe, None).build(data).can_abstain
 
 
 def test_it_is_compared_with_its_start(

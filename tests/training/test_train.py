@@ -114,17 +114,6 @@ def test_a_handful_of_held_out_questions_fits_nothing(
     assert "Not fitted" in (folder / "README.md").read_text()
 
 
-def test_a_second_run_is_rejected(learned: tuple[Path, Reader, list[Example]]) -> None:
-    folder, reader, _ = learned
-    before = {path: path.read_bytes() for path in folder.iterdir() if path.is_file()}
-    with pytest.raises(ReadletError) as caught:
-        train_reader(recipe_of(reader.recipe), folder, resume=False)
-    assert str(caught.value) == (
-        f"{folder}: already contains a run; continue with --resume, or give another --out"
-    )
-    assert {path: path.read_bytes() for path in folder.iterdir() if path.is_file()} == before
-
-
 @pytest.mark.parametrize(
     "changes",
     [["training.seed=1"], ["model.width=16", "data.max_answer=7"], ["words.min_count=3"]],
@@ -217,16 +206,6 @@ def test_full_memory_is_reported_in_one_line(
     assert str(caught.value) == f"the {place}'s memory is full; lower training.batch_size"
 
 
-@pytest.mark.parametrize("exists", [True, False])
-def test_no_run_to_resume(tmp_path: Path, exists: bool) -> None:
-    folder = tmp_path / "run"
-    if exists:
-        folder.mkdir()
-    with pytest.raises(ReadletError) as caught:
-        train_reader(load_recipe("tiny"), folder, resume=True)
-    assert str(caught.value) == f"{folder}: no run to resume; leave --resume out"
-
-
 def test_training_starts_from_another_reader(
     learned: tuple[Path, Reader, list[Example]], tmp_path: Path
 ) -> None:
@@ -307,8 +286,6 @@ def test_what_a_recipe_leaves_open_is_the_network_of_its_start(
         recipe.model.dropout != recipe_of(reader.recipe).model.dropout
     )  # of training, not of the network
     assert recipe.training.learning_rate != recipe_of(reader.recipe).training.learning_rate
-    with pytest.raises(ReadletError, match=r"training\.start: .* another model\.width"):
-        load_start(load_recipe("finetune-qacnn", [f"training.start={folder}", "model.width=64"]))
 
 
 def test_the_log_has_statistics_of_attention(small_training: list[str], tmp_path: Path) -> None:

@@ -76,24 +76,12 @@ def run(
         ),
     ] = "",
 ) -> None:
-    """Run the missing runs. Interrupted ones resume where they stopped.
-
-    To use several GPUs per run: accelerate launch -m readlet experiment run ...
-    """
+    """Run the missing runs. Interrupted ones resume where they stopped."""
     from readlet.experiments.grid import plan
-    from readlet.experiments.store import check_runs
 
     grid, folder = plan(
-        table,
-        small=small,
-        out=out,
-        folders=data,
-        only=only,
-        seeds=seeds,
-        changes=changes,
-        check=None if dry_run else lambda _, runs: check_runs(runs),
+        table, small=small, out=out, folders=data, only=only, seeds=seeds, changes=changes
     )
-
     if dry_run:
         _show_plan(grid, folder)
     elif ray:
@@ -132,7 +120,7 @@ def report(
     changes: _Changes = [],  # noqa: B006
     small: _Small = False,
     formats: Annotated[
-        str, typer.Option("--format", help="Comma-separated list of md, html, tex, json.")
+        str, typer.Option("--format", help="Comma-separated list of md, html, json.")
     ] = "md",
     to: Annotated[
         Path | None,
@@ -149,15 +137,9 @@ def report(
 
     listed = formats.split(",")
     grid, folder = plan(
-        table,
-        small=small,
-        out=out,
-        folders=data,
-        only=only,
-        seeds=seeds,
-        changes=changes,
-        check=lambda table, runs: check_report(table.name, to or runs, listed, overwrite=overwrite),
+        table, small=small, out=out, folders=data, only=only, seeds=seeds, changes=changes
     )
+    check_report(grid.table.name, to or folder, listed, overwrite=overwrite)
     written = write_report(
         report_on(grid, folder),
         to or folder,

@@ -7,7 +7,7 @@ import logging
 import os
 import socket
 import sysconfig
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,7 +22,7 @@ Result = TypeVar("Result")
 LOCAL = "local"
 AUTO = "auto"
 PATIENCE = 60.0  # seconds until the actors of a killed call have ended and released their locks
-ATTEMPTS = 3  # at one item, if its actor dies; and at starting actors
+ATTEMPTS = 3  # at one item, if its actor dies
 _ANSWER = 5.0  # seconds for a cluster to accept a connection
 _BEAT = 1.0  # seconds between checks for Ctrl-C
 _STORE = 256 << 20  # bytes of shared memory for the arguments of actors
@@ -47,17 +47,16 @@ class _Actor:
         for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS", CORES):
             os.environ[name] = str(cores)
         self._make_worker = make_worker
+        self._work: Callable[[Any], Any] | None = None
 
-    def prepare(self) -> ReadletError | None:
-        """Build the worker; an error if there is no such model, for example."""
-        try:
-            self._work = self._make_worker()
-        except ReadletError as error:
-            return error
-        return None
-
-    def do(self, item: Any) -> Any:
-        return self._work(item)
+    def do(self, item: Any) -> tuple[ReadletError | None, Any]:
+        """The result; or why there is no worker, because there is no such model, for example."""
+        if self._work is None:
+            try:
+                self._work = self._make_worker()
+            except ReadletError as error:
+                return error, None
+        return None, self._work(item)
 
 
 def by_actors(
@@ -75,69 +74,43 @@ def by_actors(
     actor.
     """
     with connected(where) as ray:
-        yield from _by_actors(ray, make_worker, items, where, cores, with_gpu, begun)
+        share = share_of(_nodes(ray), len(items), cores=cores, with_gpu=with_gpu)
+        remote = ray.remote(num_cpus=share.cores, num_gpus=share.gpus)(_Actor)
+        reference = ray.put(make_worker)
+        waiting = deque((item, 1) for item in items)  # with the number of the attempt
+        at_work: dict[Any, tuple[Any, Item, int]] = {}
 
+        def give(actor: Any) -> None:
+            if waiting:
+                item, attempt = waiting.popleft()
+                begun(item)
+                at_work[actor.do.remote(item)] = actor, item, attempt
+            else:
+                ray.kill(actor)  # frees its cores
 
-def _by_actors(
-    ray: Any,
-    make_worker: Callable[[], Callable[[Item], Result]],
-    items: Sequence[Item],
-    where: str,
-    cores: int,
-    with_gpu: bool,
-    begun: Callable[[Item], None],
-) -> Iterator[tuple[Item, Result | Died]]:
-    share = share_of(_nodes(ray), len(items), cores=cores, with_gpu=with_gpu)
-    remote = ray.remote(num_cpus=share.cores, num_gpus=share.gpus)(_Actor)
-    reference = ray.put(make_worker)
-    waiting, attempts = deque(enumerate(items)), Counter[int]()
-    died_early = 0
-    # The item of each actor; None while it starts. An item waits for a started actor: a new
-    # one may have to wait for the cores of another.
-    at_work: dict[Any, tuple[Any, int | None]] = {}
-
-    def start() -> None:
-        actor = remote.remote(reference, share.cores)
-        at_work[actor.prepare.remote()] = actor, None
-
-    def give(actor: Any) -> None:
-        if waiting:
-            number, item = waiting.popleft()
-            attempts[number] += 1
-            begun(item)
-            at_work[actor.do.remote(item)] = actor, number
-        else:
-            ray.kill(actor)  # frees its cores
-
-    try:
-        for _ in range(share.actors):
-            start()
-        while waiting or any(number is not None for _, number in at_work.values()):
-            ended, _ = ray.wait(list(at_work), timeout=_BEAT)
-            for future in ended:
-                actor, number = at_work.pop(future)
-                try:
-                    result = ray.get(future)
-                except ray.exceptions.RayActorError:
-                    if number is None:
-                        died_early += 1
-                        if died_early > ATTEMPTS * share.actors:
-                            fault = f"--ray {where}: workers die on start"
-                            raise ReadletError(f"{fault}; {_LOGS}") from None
-                    elif attempts[number] < ATTEMPTS:
-                        waiting.append((number, items[number]))
+        try:
+            for _ in range(share.actors):
+                give(remote.remote(reference, share.cores))
+            while at_work:
+                ended, _ = ray.wait(list(at_work), timeout=_BEAT)
+                for future in ended:
+                    actor, item, attempt = at_work.pop(future)
+                    try:
+                        error, result = ray.get(future)
+                    except ray.exceptions.RayActorError:
+                        actor = remote.remote(reference, share.cores)
+                        if attempt < ATTEMPTS:
+                            waiting.append((item, attempt + 1))
+                        else:
+                            yield item, Died()
                     else:
-                        yield items[number], Died()
-                    start()
-                    continue
-                if number is not None:
-                    yield items[number], result
-                elif result is not None:
-                    raise result
-                give(actor)
-    finally:
-        for actor, _ in at_work.values():
-            ray.kill(actor)
+                        if error is not None:
+                            raise error
+                        yield item, result
+                    give(actor)
+        finally:
+            for actor, *_ in at_work.values():
+                ray.kill(actor)
 
 
 _LOGS = "see the logs, by default in /tmp/ray/session_latest/logs"

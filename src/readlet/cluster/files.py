@@ -9,7 +9,7 @@ import os
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
@@ -17,7 +17,8 @@ from readlet.errors import ReadletError, bad_input, extra_needed, reason_of
 
 DATA_SUFFIXES = (".json", ".jsonl", ".csv", ".tsv", ".parquet")
 _WILDCARDS = frozenset("*?[")
-_COPY = ".readlet-copy"  # ends the name of an output that is still being copied
+# Ends the name of an output that is still being copied; what a killed call leaves is replaced.
+_COPY = ".readlet-copy"
 
 
 class Job(NamedTuple):
@@ -123,16 +124,9 @@ def _in_store(url: str) -> Iterator[tuple[Any, str]]:
 
 
 def missing(jobs: Sequence[Job]) -> list[Job]:
-    """The jobs whose output is not there yet. Folders are listed, once each.
-
-    Copies that a killed call has left there are removed.
-    """
+    """The jobs whose output is not there yet. Folders are listed, once each."""
     folders = {job.target.rpartition("/")[0] for job in jobs}
     there = {name for folder in folders for name in _entries(folder)}
-    for name in there:
-        if is_remote(name) and name.endswith(_COPY):
-            with _in_store(name) as (system, path), suppress(FileNotFoundError):  # just moved
-                system.rm_file(path)
     return [job for job in jobs if job.target not in there]
 
 

@@ -89,7 +89,8 @@ def map_files(
         run = by_actors(make, list(named), ray, with_gpu=with_gpu)
         results = ((named[job], found) for job, found in run)
     else:
-        results = _in_turn(make_worker, remaining)
+        work = _worker_of_jobs(make_worker)
+        results = ((job, work(job)) for job in remaining)
     for job, found in track(results, len(jobs), label, done=summary.skipped):
         died = _Outcome(fault=f"its process died {ATTEMPTS} times")
         outcome = died if isinstance(found, Died) else found
@@ -119,12 +120,6 @@ def _note_settings(jobs: Sequence[Job], settings: Mapping[str, Any], *, is_new: 
     elif before != text:
         fault = "holds outputs of another model or other options"
         raise bad_input(folder, "", fault, "give another folder for --out")
-
-
-def _in_turn(make_worker: MakeWorker, jobs: Sequence[Job]) -> Iterator[tuple[Job, _Outcome | Died]]:
-    work = _worker_of_jobs(make_worker)
-    for job in jobs:
-        yield job, work(job)
 
 
 def _worker_of_jobs(make_worker: MakeWorker) -> Callable[[Job], _Outcome]:

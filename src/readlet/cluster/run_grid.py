@@ -7,26 +7,15 @@ the machine is still there, so are the checkpoints, and the next call resumes fr
 import os
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
 from readlet.cluster.actors import ATTEMPTS, PATIENCE, by_actors
-from readlet.errors import ReadletError
+from readlet.errors import BusyError, ReadletError
 from readlet.experiments.grid import Grid, Run
-from readlet.experiments.runner import (
-    GridProgress,
-    Runner,
-    raise_failures,
-    take_folder,
-)
-from readlet.experiments.store import (
-    RESULT,
-    DamagedRunError,
-    FinishedRun,
-    RunFolder,
-    find_finished,
-)
+from readlet.experiments.runner import Made, Runner, complete
+from readlet.experiments.store import RESULT, DamagedRunError, FinishedRun, RunFolder
 from readlet.storage.files import atomic_bytes, cache_folder
 
 _CORES = 2  # of an actor without a GPU
@@ -42,26 +31,19 @@ def run_grid_by_actors(
 
     A run that fails does not stop the others. Data files have the same paths on all machines.
     """
-    take_folder(out, grid)
-    done, damaged = find_finished(grid, out)
-    if damaged:
-        raise ReadletError(damaged[0])
-    progress = GridProgress(grid, len(done))
-    left = [run for run in grid.runs if run.key not in done]
-    failures: list[str] = []
-    make = partial(_runner, os.getcwd(), keep_readers)
-    for run, made in by_actors(make, left, ray, cores=_CORES, begun=progress.begun) if left else ():
-        if isinstance(made, dict):
-            done[run.key] = _stored(RunFolder(out / run.key), made)
-            progress.finished(run, done[run.key])
-            continue
-        fault = ReadletError(f"its process died {ATTEMPTS} times")
-        error = made if isinstance(made, ReadletError) else fault
-        failures.append(f"{run.label}: {error}")
-        progress.failed(run, error)
-    progress.say(progress.count)
-    raise_failures(grid, failures)
-    return done
+
+    def by_ray(left: Sequence[Run], begun: Callable[[Run], None]) -> Made:
+        work = partial(_runner, os.getcwd(), keep_readers)
+        made = by_actors(work, left, ray, cores=_CORES, begun=begun) if left else ()
+        for run, found in made:
+            if isinstance(found, dict):
+                yield run, _stored(RunFolder(out / run.key), found)
+            elif isinstance(found, ReadletError):
+                yield run, found
+            else:
+                yield run, ReadletError(f"its process died {ATTEMPTS} times")
+
+    return complete(grid, out, by_ray)
 
 
 def _runner(current: str, keep_readers: bool) -> Callable[[Run], _Files | ReadletError]:
@@ -74,13 +56,16 @@ def _runner(current: str, keep_readers: bool) -> Callable[[Run], _Files | Readle
     def work(run: Run) -> _Files | ReadletError:
         folder = RunFolder(scratch / run.key)
         deadline = time.monotonic() + PATIENCE
-        try:
-            while not (finished := _made(runner, folder, run)) and time.monotonic() < deadline:
-                time.sleep(1.0)  # an actor of a killed call may still train it
-        except ReadletError as error:
-            return error
-        if finished is None:
-            return ReadletError("another process on the same machine is training it; wait for it")
+        while True:
+            try:
+                _make(runner, folder, run)
+                break
+            except BusyError as error:  # an actor of a killed call may still train it
+                if time.monotonic() > deadline:
+                    return error
+                time.sleep(1.0)
+            except ReadletError as error:
+                return error
         paths = (path for path in folder.path.rglob("*") if path.is_file())
         files = {path.relative_to(folder.path).as_posix(): path.read_bytes() for path in paths}
         shutil.rmtree(folder.path, ignore_errors=True)
@@ -89,12 +74,12 @@ def _runner(current: str, keep_readers: bool) -> Callable[[Run], _Files | Readle
     return work
 
 
-def _made(runner: Runner, folder: RunFolder, run: Run) -> FinishedRun | None:
+def _make(runner: Runner, folder: RunFolder, run: Run) -> None:
     try:
-        return runner.make(run)
+        runner.make(run)
     except DamagedRunError:  # left by an earlier call: trained again
         shutil.rmtree(folder.path, ignore_errors=True)
-        return runner.make(run)
+        runner.make(run)
 
 
 def _stored(folder: RunFolder, files: _Files) -> FinishedRun:

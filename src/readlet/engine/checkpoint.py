@@ -21,7 +21,7 @@ from torch.amp.grad_scaler import GradScaler
 from readlet.errors import CannotResumeError, FailedTrainingError, ReadletError, bad_input
 from readlet.recipe.recipe import Training
 from readlet.storage.files import make_readable
-from readlet.storage.stored_files import detached
+from readlet.storage.stored_files import HOW_TO_RESUME, detached
 
 _PREFIX = "checkpoint-"
 _NAME = re.compile(r"checkpoint-\d{8,}")
@@ -120,7 +120,7 @@ class TrainingState:
         return parameter.device if on_device else torch.device("cpu")
 
 
-def save_checkpoint(folder: Path, checkpoint: Checkpoint, *, how_to_resume: str) -> None:
+def save_checkpoint(folder: Path, checkpoint: Checkpoint) -> None:
     """Replaces the previous checkpoint; if the disk is full, that one is kept."""
     final = folder / f"{_PREFIX}{checkpoint.progress.step:08d}"
     draft = folder / f".{final.name}"
@@ -141,7 +141,7 @@ def save_checkpoint(folder: Path, checkpoint: Checkpoint, *, how_to_resume: str)
     except (OSError, SafetensorError) as error:
         raise ReadletError(
             f"{final}: not written ({error}); the previous checkpoint is valid: free some space "
-            f"and {how_to_resume}"
+            f"and {HOW_TO_RESUME}"
         ) from None
     finally:
         shutil.rmtree(draft, ignore_errors=True)

@@ -4,14 +4,14 @@ import json
 import math
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 from accelerate import Accelerator
+from safetensors.torch import load_file
 from torch import nn
 
 from readlet.console import TrainingBar
@@ -25,6 +25,7 @@ from readlet.engine.checkpoint import (
     save_checkpoint,
 )
 from readlet.engine.optimiser import (
+    Average,
     MixedPrecision,
     ParameterGroup,
     learning_rate,
@@ -38,17 +39,18 @@ from readlet.engine.step import (
     BatchSource,
     EagerStep,
     GraphStep,
+    LossMeter,
     Rows,
     Shape,
     can_be_captured,
 )
-from readlet.engine.weight_selection import Average, Evaluator, WeightSelection
+from readlet.errors import FailedTrainingError
 from readlet.recipe.recipe import Training
 from readlet.storage.files import atomic_text, written_to
+from readlet.storage.stored_files import HOW_TO_RESUME, detached, save_tensors
 
-LOG = "log.jsonl"
-
-
+LOG, BEST = "log.jsonl", "best.safetensors"
+Scores = dict[str, float]
 Track = Callable[[dict[str, Any]], None]
 """Gets every record of the log."""
 
@@ -89,43 +91,13 @@ def _step_of(line: str) -> int:
         return sys.maxsize
 
 
-class LossMeter:
-    """Losses and time since the last check. The sum stays on the device until the next check."""
+@dataclass(frozen=True)
+class Evaluator:
+    """How the current weights are scored. The engine does not know the metrics."""
 
-    def __init__(self, device: torch.device, progress: Progress) -> None:
-        self.total = torch.zeros((), device=device)  # ()
-        self.clear()
-        # A run that was stopped between two checks continues with the losses so far.
-        self.total += progress.window_loss
-        self.steps = progress.window_steps
-
-    def clear(self) -> None:
-        self.total = torch.zeros_like(self.total)  # ()
-        self.steps = 0
-        self.examples = 0
-        self.start()
-
-    def start(self) -> None:
-        """Start the clock: earlier time does not count."""
-        self._since = time.perf_counter()
-
-    def add(self, loss: torch.Tensor, examples: int) -> None:
-        self.total += loss
-        self.steps += 1
-        self.examples += examples
-
-    @contextmanager
-    def paused(self) -> Iterator[None]:
-        """Stop the clock: time inside the `with` does not count."""
-        began = time.perf_counter()
-        yield
-        self._since += time.perf_counter() - began
-
-    def seconds(self) -> float:
-        return max(time.perf_counter() - self._since, 1e-9)
-
-
-WITH_RESUME = "continue with --resume"  # the option of `readlet train`
+    scores: Callable[[float], Scores]  # called with the epoch
+    decisive: str  # the score that decides which evaluation is best: higher is better
+    summary: Callable[[Scores], str]  # the scores as text for the user
 
 
 @dataclass(frozen=True)
@@ -139,7 +111,10 @@ class Outcome:
 
 
 class TrainingLoop:
-    """Runs `module(batch) -> loss` over the epochs. Evaluates the averaged weights."""
+    """Runs `module(batch) -> loss` over the epochs. Evaluates the averaged weights.
+
+    With patience, it saves the best weights and may stop early.
+    """
 
     def __init__(
         self,
@@ -150,14 +125,13 @@ class TrainingLoop:
         evaluator: Evaluator,
         accelerator: Accelerator,
         began: float | None = None,  # on the clock of time.perf_counter
-        how_to_resume: str = WITH_RESUME,  # printed when training is stopped
         groups: list[ParameterGroup] | None = None,  # None: one group of parameters
         *,
         saves_last: bool = True,  # a checkpoint at the end, so that resuming repeats nothing
         track: Track | None = None,
     ) -> None:
         self._saves_last = saves_last
-        self._how_to_resume = how_to_resume
+        self._evaluator = evaluator
         self._clock = time.perf_counter() if began is None else began
         self.settings = settings
         self.batches = batches
@@ -176,15 +150,6 @@ class TrainingLoop:
             parameters, self.optimizer, self.average.shadow, self.precision.scaler
         )
         self.take_step = self._make_step()
-        self.selection = WeightSelection(
-            evaluator,
-            module,
-            self.average,
-            accelerator,
-            folder,
-            patience=settings.patience,
-            how_to_resume=how_to_resume,
-        )
         self._plan = BatchPlan(batches, settings.accumulate)
         self.steps_per_epoch = self._plan.steps_per_epoch
         self.total_steps = self.steps_per_epoch * settings.epochs
@@ -234,7 +199,7 @@ class TrainingLoop:
                         self._save(is_regular=is_regular)
                 if is_halted:
                     step = self.progress.step
-                    raise KeyboardInterrupt(f"stopped at step {step}; {self._how_to_resume}")
+                    raise KeyboardInterrupt(f"stopped at step {step}; {HOW_TO_RESUME}")
         self._keep_weights()
         self.accelerator.wait_for_everyone()  # the first to continue may remove the folder
         last, best = (
@@ -245,7 +210,9 @@ class TrainingLoop:
         return Outcome(self.progress.step, self.progress.rollbacks, kept, best)
 
     def _keep_weights(self) -> None:
-        kept = self.selection.final_weights()
+        """The averaged weights; with patience, those of the best evaluation."""
+        patience = self.settings.patience
+        kept = load_file(self.folder / BEST) if patience else self.average.weights()
         with torch.no_grad():
             for name, parameter in self.module.named_parameters():
                 if name in kept:
@@ -281,7 +248,8 @@ class TrainingLoop:
 
     def _is_finished(self) -> bool:
         is_last = self.progress.step == self.total_steps
-        return is_last or self.selection.is_exhausted(self.progress)
+        patience = self.settings.patience
+        return is_last or bool(patience and self.progress.evaluations_since_best >= patience)
 
     def _is_due(self, every: int) -> bool:
         """Whether this step is a multiple of `every`, or the last one."""
@@ -345,12 +313,34 @@ class TrainingLoop:
         return {"skipped_steps": self.window.steps - made, "scale": self.precision.scale()}
 
     def _evaluate(self, bar: TrainingBar) -> None:
+        """Score the averaged weights, in the main process."""
+        if not self.accelerator.is_main_process:
+            self._compare(0.0)
+            return
         epoch = self.progress.step / self.steps_per_epoch
-        scores = self.selection.scores(epoch)
-        if scores:
-            self._log(scores)
-            bar.say(f"epoch {epoch:.1f}: {self.selection.summary(scores)}")
-        self.selection.compare(scores, self.progress)
+        self.module.eval()
+        with self.average.applied(), torch.no_grad():
+            scores = self._evaluator.scores(epoch)
+        self._log(scores)
+        bar.say(f"epoch {epoch:.1f}: {self._evaluator.summary(scores)}")
+        self._compare(scores[self._evaluator.decisive])
+
+    def _compare(self, own: float) -> None:
+        """Record whether this score is the best so far, and save its weights."""
+        decisive = torch.tensor(own, device=self.accelerator.device)  # ()
+        score = float(self.accelerator.reduce(decisive, "sum"))  # only the main process has one
+        if not math.isfinite(score):
+            fault = f"evaluation gave {self._evaluator.decisive} {score}"
+            raise FailedTrainingError(f"{fault}; lower training.learning_rate")
+        progress = self.progress
+        if progress.best_score is not None and score <= progress.best_score:
+            progress.evaluations_since_best += 1
+            return
+        progress.best_score, progress.evaluations_since_best = score, 0
+        progress.best_step = progress.step
+        if self.settings.patience:
+            best = self.folder / BEST
+            in_main(self.accelerator, lambda: save_tensors(best, detached(self.average.weights())))
 
     def _save(self, *, is_regular: bool) -> None:
         """Save a checkpoint; not of a state that the next check would roll back."""
@@ -364,8 +354,7 @@ class TrainingLoop:
         self.progress.window_loss = float(self.accelerator.reduce(self.window.total, "mean"))
         self.progress.window_steps = self.window.steps
         self._seconds()
-        how = self._how_to_resume
-        in_main(self.accelerator, lambda: save_checkpoint(self.folder, here, how_to_resume=how))
+        in_main(self.accelerator, lambda: save_checkpoint(self.folder, here))
 
     def _log(self, values: dict[str, Any]) -> None:
         if self.accelerator.is_main_process:

@@ -1,19 +1,20 @@
-"""One optimiser step: its batches, and how it updates the weights and their average.
+"""One optimiser step: its batches, how it updates the weights and their average, and its loss.
 
 On a GPU small networks are bound by kernel launches, not by arithmetic. So the whole step is
 captured as a CUDA graph, once for every shape of batch, and replayed with one launch.
 """
 
-from collections.abc import Sequence
-from dataclasses import Field, fields, replace
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import Field, dataclass, fields, replace
 from typing import Any, ClassVar, Protocol, Self
 
 import torch
 from torch import Tensor, nn
 
-from readlet.engine.checkpoint import TrainingState
-from readlet.engine.optimiser import MixedPrecision
-from readlet.engine.weight_selection import Average
+from readlet.engine.checkpoint import Progress, TrainingState
+from readlet.engine.optimiser import Average, MixedPrecision
 from readlet.errors import ReadletError
 
 Shape = Any
@@ -81,27 +82,19 @@ def tensors_of(batch: Batch) -> dict[str, Tensor]:
 _Sizes = tuple[torch.Size, ...]
 
 
+@dataclass(eq=False)
 class EagerStep:
     """A step in eager mode; it runs on every device."""
 
-    def __init__(
-        self,
-        module: nn.Module,
-        optimizer: torch.optim.Adam,
-        average: Average,
-        precision: MixedPrecision,
-        clip: float,
-        rates: Sequence[float] = (1.0,),  # factor of the learning rate in each parameter group
-    ) -> None:
-        self.module = module
-        self.optimizer = optimizer
-        self.average = average
-        self.precision = precision
-        self.clip = clip
-        self._rates: list[tuple[Tensor, float]] = [  # () each
-            (group["lr"], rate) for group, rate in zip(optimizer.param_groups, rates, strict=True)
-        ]
-        self._average_rate = torch.zeros_like(self._rates[0][0])  # ()
+    module: nn.Module
+    optimizer: torch.optim.Adam
+    average: Average
+    precision: MixedPrecision
+    clip: float
+    rates: Sequence[float]  # factor of the learning rate in each parameter group
+
+    def __post_init__(self) -> None:
+        self._average_rate = torch.zeros_like(self.optimizer.param_groups[0]["lr"])  # ()
 
     def __call__(self, batches: list[Batch], learning_rate: float, step: int) -> Tensor:
         """The mean loss of prepared batches, still on the device: reading it would block."""
@@ -112,8 +105,8 @@ class EagerStep:
         """Prepare for steps with batches of this shape."""
 
     def _set_rates(self, learning_rate: float, step: int) -> None:
-        for rate, factor in self._rates:
-            rate.fill_(learning_rate * factor)
+        for group, factor in zip(self.optimizer.param_groups, self.rates, strict=True):
+            group["lr"].fill_(learning_rate * factor)
         self._average_rate.fill_(self.average.rate(step))
 
     def _compute(self, batches: list[Batch]) -> Tensor:
@@ -130,24 +123,17 @@ class EagerStep:
         return total
 
 
+@dataclass(eq=False)
 class GraphStep(EagerStep):
     """The same step as a CUDA graph per shape. Needs one batch per step.
 
     Loss scaling can be captured too: fused Adam skips a step on the device.
     """
 
-    def __init__(
-        self,
-        module: nn.Module,
-        optimizer: torch.optim.Adam,
-        average: Average,
-        precision: MixedPrecision,
-        clip: float,
-        rates: Sequence[float],
-        state: TrainingState,
-    ) -> None:
-        super().__init__(module, optimizer, average, precision, clip, rates)
-        self._state = state
+    state: TrainingState
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
         self._captured: dict[_Sizes, tuple[Batch, torch.cuda.CUDAGraph, Tensor]] = {}
         self._pool = torch.cuda.graph_pool_handle()
 
@@ -167,7 +153,7 @@ class GraphStep(EagerStep):
 
     def _capture(self, batch: Batch) -> tuple[Batch, torch.cuda.CUDAGraph, Tensor]:
         """Capture a step. The state is restored after the warm-up steps."""
-        before = self._state.tensors()
+        before = self.state.tensors()
         inputs = replace(batch, **{name: t.clone() for name, t in tensors_of(batch).items()})
         side = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         side.wait_stream(torch.cuda.current_stream())
@@ -178,7 +164,7 @@ class GraphStep(EagerStep):
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph, pool=self._pool):
             loss = self._compute([inputs])
-        self._state.restore(before)
+        self.state.restore(before)
         return inputs, graph, loss
 
 
@@ -189,3 +175,39 @@ def can_be_captured(module: nn.Module) -> bool:
 
 def _sizes(batch: Batch) -> _Sizes:
     return tuple(tensor.shape for tensor in tensors_of(batch).values())
+
+
+class LossMeter:
+    """Losses and time since the last check. The sum stays on the device until the next check."""
+
+    def __init__(self, device: torch.device, progress: Progress) -> None:
+        self.total = torch.zeros((), device=device)  # ()
+        self.clear()
+        # A run that was stopped between two checks continues with the losses so far.
+        self.total += progress.window_loss
+        self.steps = progress.window_steps
+
+    def clear(self) -> None:
+        self.total = torch.zeros_like(self.total)  # ()
+        self.steps = 0
+        self.examples = 0
+        self.start()
+
+    def start(self) -> None:
+        """Start the clock: earlier time does not count."""
+        self._since = time.perf_counter()
+
+    def add(self, loss: torch.Tensor, examples: int) -> None:
+        self.total += loss
+        self.steps += 1
+        self.examples += examples
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Stop the clock: time inside the `with` does not count."""
+        began = time.perf_counter()
+        yield
+        self._since += time.perf_counter() - began
+
+    def seconds(self) -> float:
+        return max(time.perf_counter() - self._since, 1e-9)

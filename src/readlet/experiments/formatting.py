@@ -1,13 +1,13 @@
-"""A report as Markdown, HTML, LaTeX or JSON, with its learning curves as a plot.
+"""A report as Markdown, HTML or JSON, with its learning curves as a plot.
 
-The HTML page is the Markdown in a template; LaTeX has the table of scores.
+The HTML page is the Markdown in a template.
 """
 
 import io
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, replace
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,7 +21,7 @@ from readlet.experiments.store import is_ours
 from readlet.storage.files import write_text
 from readlet.storage.overwrite import check_file, check_folder, make_folder
 
-FORMATS = ("md", "html", "tex", "json")
+FORMATS = ("md", "html", "json")
 NOTHING = "–"
 _SIGNIFICANT = 0.05
 
@@ -60,49 +60,26 @@ def write_report(
     return [folder / name for name in texts]
 
 
-# --- tables ---------------------------------------------------------------------------------------
+# --- tables of Markdown ---------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Entry:
-    """A value of a table."""
-
-    text: str
-    deviation: str = ""
-    is_best: bool = False
-
-
-@dataclass(frozen=True)
-class Lines:
-    """A table; its first `words` columns are left-aligned, the others right-aligned."""
-
-    headings: list[str]
-    lines: list[list[Entry]]
-    words: int = 1
-
-
-def score_lines(report: Report) -> Lines:
+def score_table(report: Report) -> str:
     """The main table: the scores of every row, with the figures of the paper."""
-    headings = ["Row"]
-    columns = [[Entry(row.name) for row in report.rows]]
+    columns = {"Row": [_md(row.name) for row in report.rows]}
     for metric in report.metrics:
-        headings.append(LABELS[metric])
-        columns.append([_score(row.cells.get(metric)) for row in report.rows])
+        columns[LABELS[metric]] = [_score(row.cells.get(metric)) for row in report.rows]
         papers = [row.paper.get(metric) for row in report.rows]
         if any(figure is not None for figure in papers):
-            headings.append(f"{LABELS[metric]}, paper")
-            figures = (NOTHING if figure is None else f"{round(figure, 2):g}" for figure in papers)
-            columns.append(list(map(Entry, figures)))
+            figures = [NOTHING if figure is None else f"{round(figure, 2):g}" for figure in papers]
+            columns[f"{LABELS[metric]}, paper"] = figures
     if any(row.finished < row.planned for row in report.rows):
-        headings.append("Runs")
-        columns.append([Entry(f"{row.finished}/{row.planned}") for row in report.rows])
-    headings += ["Parameters", "Time of a run"]
-    columns.append([Entry(size(row.parameters)) for row in report.rows])
-    columns.append([Entry(duration(row.seconds)) for row in report.rows])
-    return Lines(headings, [list(entries) for entries in zip(*columns, strict=True)])
+        columns["Runs"] = [f"{row.finished}/{row.planned}" for row in report.rows]
+    columns["Parameters"] = [size(row.parameters) for row in report.rows]
+    columns["Time of a run"] = [duration(row.seconds) for row in report.rows]
+    return _table(list(columns), zip(*columns.values(), strict=True), words=1)
 
 
-def difference_lines(report: Report) -> Lines:
+def difference_table(report: Report) -> str:
     headings = ["Row", "Against", "Metric", "Difference", "95 % interval"]
     headings += [f"p over {report.noun}", "p over seeds"]
     lines = []
@@ -110,18 +87,24 @@ def difference_lines(report: Report) -> Lines:
         interval = NOTHING
         if d.low is not None and d.high is not None:
             interval = f"{signed(d.low)} to {signed(d.high)}"
-        names = [d.row, d.against, LABELS[d.metric]]
-        values = [signed(d.mean) + significance_sign(d), interval]
-        texts = [*names, *values, p_value(d.p_items), p_value(d.p_seeds)]
-        lines.append(list(map(Entry, texts)))
-    return Lines(headings, lines, words=3)
+        names = [_md(d.row), _md(d.against), _md(LABELS[d.metric])]
+        values = [_md(signed(d.mean) + significance_sign(d)), interval]
+        lines.append([*names, *values, _md(p_value(d.p_items)), _md(p_value(d.p_seeds))])
+    return _table(headings, lines, words=3)
 
 
-def _score(cell: Cell | None) -> Entry:
+def _table(headings: Sequence[str], lines: Iterable[Sequence[str]], *, words: int) -> str:
+    """The first `words` columns are left-aligned, the others right-aligned."""
+    rule = [":--" if n < words else "--:" for n in range(len(headings))]
+    rows = ([_md(text) for text in headings], rule, *lines)
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def _score(cell: Cell | None) -> str:
     if cell is None:
-        return Entry(NOTHING)
-    deviation = "" if cell.deviation is None else f"{cell.deviation:.2f}"
-    return Entry(f"{cell.mean:.2f}", deviation, cell.is_best)
+        return NOTHING
+    mean = f"**{cell.mean:.2f}**" if cell.is_best else f"{cell.mean:.2f}"
+    return mean if cell.deviation is None else f"{mean} ± {cell.deviation:.2f}"
 
 
 def p_value(p: float | None) -> str:
@@ -160,22 +143,11 @@ def significance_sign(difference: Difference) -> str:
     return "*" if over_seeds < _SIGNIFICANT else ""
 
 
-# --- Markdown, HTML and LaTeX, by templates -------------------------------------------------------
+# --- Markdown and HTML, by templates -------------------------------------------------------------
 
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>|~$&])")
 # Starts a heading, a list or a rule at the beginning of a line.
 _MARKDOWN_FIRST = re.compile(r"^(?:([#+=-])|(\d+)(?=[.)]))")
-_TEX = {
-    **{sign: f"\\{sign}" for sign in "{}$&#%_"},
-    **{"\\": r"\textbackslash{}", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}"},
-    **{"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}"},
-    "`": r"\textasciigrave{}",
-    # At the start of a table line these would be read as arguments of the \\ before them.
-    **{sign: f"{{{sign}}}" for sign in "[]*"},
-    **{"–": r"\textendash{}", "−": "$-$", "±": r"$\pm$", "†": r"$\dagger$", "…": r"\ldots{}"},
-}
-# Two hyphens in a name must not become a dash.
-_TEX_SIGN = re.compile("-(?=-)|" + "|".join(map(re.escape, _TEX)))
 
 
 def markdown(report: Report, command: str) -> str:
@@ -200,20 +172,14 @@ def html(report: Report, command: str) -> str:
     return str(Template(template, autoescape=True).render(title=report.title, body=body)) + "\n"
 
 
-def tex(report: Report) -> str:
-    """The table of scores, with the remarks."""
-    return _filled("report.tex.j2", report=report, table=score_lines(report))
-
-
 def _filled(template: str, **values: Any) -> str:
     from jinja2 import Environment
 
     environment = Environment(trim_blocks=True, keep_trailing_newline=True)
     environment.filters |= {
-        **{"md": _md, "prose": _md_prose, "one_line": _one_line, "table": _md_table},
-        **{"score_lines": score_lines, "difference_lines": difference_lines},
+        **{"md": _md, "prose": _md_prose, "one_line": _one_line},
+        **{"score_table": score_table, "difference_table": difference_table},
         **{"curve_label": _curve_label, "curves_caption": curves_caption},
-        **{"tex": _tex, "tex_prose": _tex_prose, "tex_entry": _tex_entry},
     }
     return environment.from_string(_source(template)).render(values)
 
@@ -236,34 +202,6 @@ def _md_prose(text: str) -> str:
     parts = re.split("(`[^`]+`)", _one_line(text))
     shown = "".join(p if n % 2 else _MARKDOWN.sub(r"\\\1", p) for n, p in enumerate(parts))
     return _MARKDOWN_FIRST.sub(lambda m: f"\\{m[1]}" if m[1] else f"{m[2]}\\", shown)
-
-
-def _md_table(table: Lines) -> str:
-    rule = [":--" if n < table.words else "--:" for n in range(len(table.headings))]
-    entries = [[_md_entry(entry) for entry in line] for line in table.lines]
-    rows = ([_md(text) for text in table.headings], rule, *entries)
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
-
-
-def _md_entry(entry: Entry) -> str:
-    text = f"**{_md(entry.text)}**" if entry.is_best else _md(entry.text)
-    return f"{text} ± {entry.deviation}" if entry.deviation else text
-
-
-def _tex(text: str) -> str:
-    """Escaped text that TeX prints literally, on one line."""
-    return _TEX_SIGN.sub(lambda found: _TEX.get(found.group(), "-{}"), re.sub(r"\s+", " ", text))
-
-
-def _tex_prose(text: str) -> str:
-    """The same with `code` in typewriter letters."""
-    parts = re.split("`([^`]+)`", _one_line(text))
-    return "".join(rf"\texttt{{{_tex(p)}}}" if n % 2 else _tex(p) for n, p in enumerate(parts))
-
-
-def _tex_entry(entry: Entry) -> str:
-    text = rf"\textbf{{{_tex(entry.text)}}}" if entry.is_best else _tex(entry.text)
-    return rf"{text} $\pm$ {_tex(entry.deviation)}" if entry.deviation else text
 
 
 # --- learning curves ------------------------------------------------------------------------------
@@ -335,7 +273,6 @@ def _curve_label(report: Report) -> str:
 _RENDERERS: Mapping[str, Callable[[Report, str], str]] = {
     "md": markdown,
     "html": html,
-    "tex": lambda report, _: tex(report),
     "json": lambda report, _: json.dumps(asdict(report), ensure_ascii=False, indent=1),
     "svg": lambda report, _: learning_curves(report),
 }

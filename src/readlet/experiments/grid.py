@@ -4,7 +4,7 @@ import hashlib
 import itertools
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -92,7 +92,9 @@ def expand(
     for name in (*only, *itertools.chain(*table.compare), *table.paper):
         if name not in names:
             raise bad_input(table.label, name, "no such row", nearest(name, names, "rows"))
-    _reject_duplicate_names(table, rows)
+    if repeated := [name for name, count in Counter(names).items() if count > 1]:
+        fault = f"several rows have the name {repeated[0]!r}"
+        raise bad_input(table.label, "axes", fault, "rename a choice, or `baseline`")
     base = load_recipe(table.recipe_source)
     _check_parts(table, rows, base)
     rows = [row for row in rows if row.name in only or not only]
@@ -117,25 +119,18 @@ def plan(
     only: Sequence[str] = (),
     seeds: int | None = None,
     changes: Sequence[str] = (),
-    check: Callable[[Table, Path], object] | None = None,
 ) -> tuple[Grid, Path]:
-    """From the arguments of a command to the checked grid and the folder of its runs.
-
-    `check` gets the table and the folder before any data file is read, to check the outputs.
-    """
+    """From the arguments of a command to the checked grid and the folder of its runs."""
     for folder in folders:
         if not folder.is_dir():
             raise bad_input(folder, "--data", "no such folder", "give the folder of the data files")
     table = load_table(source)
     if small:
         table = table.smaller()
-    place = out or Path("runs") / table.name
-    if check is not None:
-        check(table, place)
     beside = [Path(source).parent] if Path(source).is_file() else []
     folders = [*folders, *beside]
     grid = expand(table, folders=folders, only=only, seeds=seeds, changes=changes)
-    return grid, place
+    return grid, out or Path("runs") / table.name
 
 
 def _check_parts(table: Table, rows: Sequence[Row], base: Recipe) -> None:
@@ -255,14 +250,6 @@ def resolve_files(recipe: Recipe, folders: Sequence[Path]) -> Recipe:
             for section, paths in found.items()
         }
     )
-
-
-def _reject_duplicate_names(table: Table, rows: Sequence[Row]) -> None:
-    names = Counter(row.name for row in rows)
-    for name, count in names.items():
-        if count > 1:
-            fault = f"{count} rows have the name {name!r}"
-            raise bad_input(table.label, "axes", fault, "rename a choice, or `baseline`")
 
 
 def _reject_duplicate_runs(table: Table, runs: Iterable[Run]) -> None:

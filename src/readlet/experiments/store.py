@@ -11,8 +11,8 @@ import hashlib
 import json
 import platform
 import re
-from collections.abc import Iterable
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from importlib.metadata import version
@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel, ConfigDict
 from safetensors import SafetensorError
 
-from readlet.errors import ReadletError, bad_input
+from readlet.errors import BusyError, ReadletError, bad_input, input_error
 from readlet.evaluation.task import Items, Task
 from readlet.experiments.grid import Grid
 from readlet.experiments.spec import task_named
@@ -37,7 +37,6 @@ RESULT, SCORES, ANSWERS, LOG = (
     "log.jsonl",
 )
 WORK, READER, LOCKS = "work", "reader", ".locks"
-RESUME_HINT = "run the same command to resume"
 _KEY = re.compile(r"[0-9a-f]{16}")
 
 
@@ -140,33 +139,29 @@ class RunFolder:
         try:
             values = json.loads((self.path / RESULT).read_bytes())
             if isinstance(values, dict) and values.get("format") != FORMAT:
-                raise self._damage("made by another version of Readlet")
+                raise self.damage("made by another version of Readlet")
             result = Result.model_validate(values)
         except (ValueError, RecursionError) as error:
-            raise self._damage(str(error).splitlines()[0]) from None
+            raise self.damage(str(error).splitlines()[0]) from None
         if task_named(result.task) is None or result.key != self.path.name:
-            raise self._damage(f"contains run {result.key} of task {result.task!r:.40}")
+            raise self.damage(f"contains run {result.key} of task {result.task!r:.40}")
         missing = [name for name in (SCORES, ANSWERS, LOG) if not (self.path / name).is_file()]
         if missing:
-            raise self._damage(f"{', '.join(missing)} missing")
+            raise self.damage(f"{', '.join(missing)} missing")
         return FinishedRun(self, result)
 
-    def scores(self) -> Items:
-        from safetensors.numpy import load_file
-
-        try:
-            loaded: Items = load_file(self.path / SCORES)
-        except SafetensorError as error:
-            raise self._damage(f"{SCORES}: {error}") from None
-        return loaded
-
-    def _damage(self, what: str) -> DamagedRunError:
+    def damage(self, what: str) -> DamagedRunError:
         remedy = "remove this folder and run the command that made it again"
         return DamagedRunError(f"{self.path}: is damaged ({what}); {remedy}")
 
-    def claimed(self) -> AbstractContextManager[bool]:
-        """A lock on the run: True if this process has it, False if another one does."""
-        return locked(self.path.parent / LOCKS / self.path.name)
+    @contextmanager
+    def claimed(self) -> Iterator[None]:
+        """A lock on the run; `BusyError` if another process has it."""
+        with locked(self.path.parent / LOCKS / self.path.name) as free:
+            if not free:
+                fault = "another process is training this run"
+                raise input_error(BusyError, self.path, "", fault, "wait for it")
+            yield
 
 
 @dataclass(frozen=True)
@@ -185,7 +180,13 @@ class FinishedRun:
     @cached_property
     def items(self) -> Items:
         """The columns of the task, in the order of the data; (items,) each."""
-        return self.folder.scores()
+        from safetensors.numpy import load_file
+
+        try:
+            loaded: Items = load_file(self.folder.path / SCORES)
+        except SafetensorError as error:
+            raise self.folder.damage(f"{SCORES}: {error}") from None
+        return loaded
 
     @cached_property
     def log(self) -> list[dict[str, Any]]:

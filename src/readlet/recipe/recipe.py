@@ -6,7 +6,7 @@ its own sections and fields in the `recipe.py` of its folder.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypedDict
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 from pydantic import AfterValidator, Field, model_validator
 from pydantic.fields import FieldInfo
@@ -102,13 +102,6 @@ class Data(Section):
         return self
 
 
-class Lengths(TypedDict):
-    max_context: int
-    overlap: int
-    max_question: int
-    max_answer: int
-
-
 class SpanData(Data):
     """Which questions are used, and how long contexts are split into windows.
 
@@ -136,14 +129,9 @@ class SpanData(Data):
         return Windows(self.max_context, self.overlap, self.max_question)
 
     @property
-    def lengths(self) -> Lengths:
+    def lengths(self) -> dict[str, Any]:
         """The same in the settings of a trained reader."""
-        return {
-            "max_context": self.max_context,
-            "overlap": self.overlap,
-            "max_question": self.max_question,
-            "max_answer": self.max_answer,
-        }
+        return self.model_dump(include={"max_context", "overlap", "max_question", "max_answer"})
 
     @model_validator(mode="after")
     def _check_overlap(self) -> "SpanData":
@@ -217,13 +205,9 @@ class Training(Section):
     """Random seed."""
 
     @model_validator(mode="after")
-    def _check_final_decay(self) -> "Training":
+    def _check_together(self) -> "Training":
         if self.final_decay and self.schedule not in ("constant", "log"):
             raise ValueError("training.final_decay needs a schedule that is constant or log")
-        return self
-
-    @model_validator(mode="after")
-    def _check_start_share(self) -> "Training":
         if self.start_share and not self.start:
             raise ValueError("training.start_share needs a training.start")
         return self
@@ -306,9 +290,8 @@ def fields_with(recipe: Recipe | type[Recipe], *traits: type) -> list[RecipeFiel
         field
         for field in fields_of(recipe)
         if any(
-            _is_trait(mark, trait)
+            mark in traits
             for mark in (*field.info.metadata, *getattr(recipe, field.section).traits)
-            for trait in traits
         )
     ]
 
@@ -335,7 +318,3 @@ def changed_fields(before: Mapping[str, Any], now: Recipe) -> list[str]:
 
 def _with_defaults(recipe: Recipe | type[Recipe]) -> Recipe:
     return recipe.model_validate({}) if isinstance(recipe, type) else recipe
-
-
-def _is_trait(mark: object, trait: type) -> bool:
-    return mark is trait or isinstance(mark, trait)

@@ -142,10 +142,10 @@ def nearest(wrong: str, known: Iterable[str], which: str) -> str:
     return f"did you mean {near[0]!r}?" if near else f"{which}: {', '.join(listed)}"
 
 
-_AGAIN = "try again (training: --resume)"
+HOW_TO_RESUME = "continue with the same command (`train`: --resume)"
 
 
-def save_tensors(path: Path, tensors: "dict[str, Tensor]", *, how_to_resume: str = _AGAIN) -> None:
+def save_tensors(path: Path, tensors: "dict[str, Tensor]") -> None:
     """Write one file atomically."""
     from safetensors.torch import save_file
 
@@ -155,7 +155,7 @@ def save_tensors(path: Path, tensors: "dict[str, Tensor]", *, how_to_resume: str
         make_readable(draft)  # safetensors creates private files
         draft.replace(path)
     except (OSError, SafetensorError) as error:
-        remedy = f"free some space and {how_to_resume}"
+        remedy = f"free some space and {HOW_TO_RESUME}"
         raise ReadletError(f"{path}: not written ({error}); {remedy}") from None
     finally:
         draft.unlink(missing_ok=True)

@@ -7,8 +7,8 @@ import torch
 from torch import nn
 
 from readlet.console import say
+from readlet.engine.loop import Scores
 from readlet.engine.processes import is_main_process
-from readlet.engine.weight_selection import Scores
 from readlet.evaluation.task import Task
 from readlet.inference.calibration import (
     TOO_FEW,
@@ -109,6 +109,7 @@ class ClassObjective:
         return self.recipe
 
     def build(self, data: TrainingData) -> TrainableClassScorer:
+        torch.manual_seed(self.recipe.training.seed)
         scorer = self.family.build(self.recipe, data.encoder)
         if self.start is not None:
             copy_weights(self.start, scorer)
@@ -119,13 +120,7 @@ class ClassObjective:
         return scorer
 
     def notes(self, data: TrainingData, scorer: TrainableClassScorer) -> dict[str, list[str]]:
-        notes = dict(data.train.rows.notes)
-        others = {"dev": data.dev.rows}
-        if data.held_out.rows is not data.dev.rows:
-            others["calibration"] = data.held_out.rows
-        for part, rows in others.items():
-            notes |= {f"{part}: {reason}": ids for reason, ids in rows.notes.items()}
-        return notes
+        return data.notes()
 
     def report(self, data: TrainingData, scorer: TrainableClassScorer) -> None:
         balance, is_classes = (

@@ -21,8 +21,7 @@ from accelerate import Accelerator
 from torch import Tensor, nn
 
 from readlet.console import say
-from readlet.engine.loop import Outcome, Track, TrainingLog, TrainingLoop
-from readlet.engine.weight_selection import Evaluator, Scores
+from readlet.engine.loop import Evaluator, Outcome, Scores, Track, TrainingLog, TrainingLoop
 from readlet.evaluation.squad import SPANS
 from readlet.evaluation.task import Scored
 from readlet.inference.decoding import Predictor
@@ -38,7 +37,6 @@ from readlet.types import Example, Prediction
 
 FEW = 200
 """Questions: with so many, a part of them is held out instead."""
-_RESTART = "--resume begins the cross-validation again"
 
 
 def is_cross_validated(
@@ -149,7 +147,6 @@ def _train_without(
     others = [example for example in whole(split).train if example.id not in apart]
     held = [*part]
     data = prepare(recipe, start, split._replace(train=others, held_out=held, dev=held))
-    torch.manual_seed(recipe.training.seed)
     scorer = objective.build(data)
     initial = weights_of(start, scorer)
     predictor = Predictor(scorer, start.calibration, options=AnswerOptions(n_best=1))
@@ -174,7 +171,6 @@ def _train_without(
         folder / PART,
         Evaluator(note, SPANS.decisive, SPANS.progress),
         accelerator,
-        how_to_resume=_RESTART,
         groups=scorer.groups(settings),
         saves_last=False,
     )

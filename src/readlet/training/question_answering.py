@@ -1,16 +1,16 @@
 """Readers in training: built, distilled, evaluated and calibrated."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from torch import nn
 
 from readlet.console import say
+from readlet.engine.loop import Scores
 from readlet.engine.optimiser import MixedPrecision
 from readlet.engine.processes import is_main_process
-from readlet.engine.weight_selection import Scores
 from readlet.evaluation.squad import SPANS, no_answer_area
 from readlet.evaluation.task import Task
 from readlet.inference.calibration import UNCALIBRATED, Calibration
@@ -106,16 +106,16 @@ class SpanObjective:
     recipe: Recipe
     family: SpanFamily
     start: Reader | None
-    teachers: list[Reader] = field(default_factory=list)
 
-    def load_teachers(self) -> None:
-        """Load the models involved, so that their errors come before any slow work."""
-        if isinstance(self.recipe.training, SpanTraining):
-            names = self.recipe.training.teacher
-            self.teachers = [Reader.load(name, device="cpu") for name in names]
+    def __post_init__(self) -> None:
+        """Load the teachers, so that their errors come before any slow work."""
+        training = self.recipe.training
+        names = training.teacher if isinstance(training, SpanTraining) else ()
+        self.teachers = [Reader.load(name, device="cpu") for name in names]
 
     def build(self, data: TrainingData) -> TrainableSpanScorer:
-        """The model to train; its random weights are drawn from torch's generator."""
+        """The model to train: with random weights, drawn from the seed, or those of a start."""
+        torch.manual_seed(self.recipe.training.seed)
         start = self.start
         abstains = has_impossible(data) or (start is not None and start.scorer.can_abstain)
         can_abstain = self.family.can_abstain(self.recipe) and abstains
@@ -127,18 +127,12 @@ class SpanObjective:
 
     def notes(self, data: TrainingData, scorer: TrainableSpanScorer) -> dict[str, list[str]]:
         """The ids of changed or skipped items by reason."""
-        notes = dict(data.train.rows.notes)
+        notes = data.notes(LONG_QUESTION)
         if has_impossible(data) and not scorer.can_abstain:
             impossible = [example.id for example in data.train.examples if not example.answers]
             notes["question without an answer: left out, as model.null_answer is false"] = (
                 impossible
             )
-        others = {"dev": data.dev.rows}
-        if data.held_out.rows is not data.dev.rows:
-            others["calibration"] = data.held_out.rows
-        for part, rows in others.items():  # not trained on: notes on answers do not matter
-            if ids := rows.notes.get(LONG_QUESTION):
-                notes[f"{part}: {LONG_QUESTION}"] = ids
         return notes
 
     def report(self, data: TrainingData, scorer: TrainableSpanScorer) -> None:

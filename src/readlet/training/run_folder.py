@@ -10,10 +10,9 @@ from accelerate import Accelerator
 
 from readlet.data import source_path
 from readlet.engine.checkpoint import checkpoints_in, drafts_in, find_checkpoint
-from readlet.engine.loop import LOG
+from readlet.engine.loop import BEST, LOG
 from readlet.engine.processes import in_main, is_main_process
 from readlet.engine.tracking import EVENTS
-from readlet.engine.weight_selection import BEST
 from readlet.errors import CannotResumeError, bad_input
 from readlet.inference.saving import CONFIG, own_files
 from readlet.inference.trained_model import BUNDLED, reader_files, reader_folder

@@ -9,19 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import torch
-
 from readlet.console import say
 from readlet.engine.checkpoint import remove_checkpoints
-from readlet.engine.loop import WITH_RESUME, Outcome, TrainingLoop
+from readlet.engine.loop import BEST, Evaluator, Outcome, TrainingLoop
 from readlet.engine.processes import in_main, is_main_process, make_accelerator
 from readlet.engine.tracking import check_tracker, tracked
-from readlet.engine.weight_selection import BEST, Evaluator
 from readlet.errors import FailedTrainingError, memory_reported
 from readlet.evaluation.task import Task
-from readlet.inference.reader import Reader
 from readlet.inference.trained_model import TrainedModel, default_batch_size
-from readlet.models.family import ClassFamily, SpanFamily, TrainableScorer
+from readlet.models.family import ClassFamily, SpanFamily
 from readlet.models.kinds import trainable_family
 from readlet.models.recipe_files import recipe_of
 from readlet.recipe.recipe import Recipe, fields_without_effect
@@ -56,17 +52,14 @@ if TYPE_CHECKING:
     from readlet.training.classification import ClassObjective
 
 
-def objective_of(recipe: Recipe, start: TrainedModel | None) -> "SpanObjective | ClassObjective":
+def objective_of(recipe: Recipe, start: Any) -> "SpanObjective | ClassObjective":
     """The objective of a recipe, and of the model that training starts from."""
     family = trainable_family(recipe.model.kind)
     if isinstance(family, ClassFamily):
-        from readlet.inference.classifier import Classifier
         from readlet.training.classification import ClassObjective
 
-        assert start is None or isinstance(start, Classifier)
         return ClassObjective(recipe, family, start)
     assert isinstance(family, SpanFamily)
-    assert start is None or isinstance(start, Reader)
     return SpanObjective(recipe, family, start)
 
 
@@ -99,7 +92,7 @@ def train_reader(
         check_tracker(track)
     data_files(recipe)
     in_main(make_accelerator(), lambda: check_run_folder(recipe, folder, resume=resume))
-    if resume and is_finished(folder, lambda: _as_trained(recipe)):
+    if resume and is_finished(folder, lambda: _started(recipe)[1]):
         say(f"{folder}: is finished; nothing to resume")
         return load_model(folder, recipe)
     model = train(recipe, folder, resume=resume, track=track).model
@@ -114,8 +107,9 @@ def train_reader(
     return model
 
 
-def _as_trained(recipe: Recipe) -> Recipe:
-    return load_start(recipe)[1] if recipe.training.start else recipe
+def _started(recipe: Recipe) -> tuple[TrainedModel | None, Recipe]:
+    """The model that training starts from, if any, and the recipe with its network."""
+    return load_start(recipe) if recipe.training.start else (None, recipe)
 
 
 def _written_small(model: TrainedModel, folder: Path) -> TrainedModel:
@@ -137,7 +131,6 @@ def train(
     *,
     resume: bool,
     recent: RecentData | None = None,
-    how_to_resume: str = WITH_RESUME,
     saves_last: bool = True,
     track: str = "",
 ) -> Trained:
@@ -147,17 +140,13 @@ def train(
     """
     began = time.perf_counter()
     recent = RecentData() if recent is None else recent
-    start = None
-    if recipe.training.start:
-        start, recipe = load_start(recipe)
+    start, recipe = _started(recipe)
     family, settings = trainable_family(recipe.model.kind), recipe.training
     family.check_recipe(recipe)
     split = None if recent.find(recipe) else read_split(recipe)
     accelerator = make_accelerator()
     device = accelerator.device
     objective = objective_of(recipe, start)
-    if isinstance(objective, SpanObjective):
-        objective.load_teachers()
     crosses = False
     if split is not None and recipe.data.cross_validation:
         crosses = is_cross_validated(recipe, start, split, accelerator)
@@ -176,7 +165,7 @@ def train(
             with accelerator.main_process_first():  # the others find what it has cached
                 data = recent.find(recipe) or recent.add(recipe, prepare(recipe, start, split))
         check_data(recipe, data.key, folder, resume=resume)
-        scorer: Any = build_scorer(recipe, data, start)
+        scorer: Any = objective.build(data)
         if accelerator.is_main_process:
             _report(objective, data, scorer, folder)
         evaluator: Any = objective.evaluator(data, scorer, default_batch_size(device.type))
@@ -203,7 +192,6 @@ def train(
             Evaluator(lambda _: evaluator(), task.decisive, task.progress),
             accelerator,
             began,
-            how_to_resume,
             scorer.groups(settings),
             saves_last=saves_last,
             track=log_to,
@@ -216,14 +204,6 @@ def train(
         fitted = evaluator.fitted(data.held_out)
         own = f"the held-out {task.noun}"
         return _finish(recipe, data, evaluator, outcome, fitted, start, own)
-
-
-def build_scorer(
-    recipe: Recipe, data: TrainingData, start: TrainedModel | None = None
-) -> TrainableScorer:
-    """The model to train: with random weights, drawn from the seed, or those of a start."""
-    torch.manual_seed(recipe.training.seed)
-    return objective_of(recipe, start).build(data)
 
 
 def _finish(

@@ -203,6 +203,21 @@ class TrainingData:
     dev: Part
     replayed: int = 0  # of the training items, those of data.replay, the last ones
 
+    def notes(self, *reasons: str) -> dict[str, list[str]]:
+        """The ids of changed or skipped items by reason; on other parts only for `reasons`, if any.
+
+        Dev and the held-out items are not trained on: notes on their answers do not matter.
+        """
+        notes = dict(self.train.rows.notes)
+        others = {"dev": self.dev.rows}
+        if self.held_out.rows is not self.dev.rows:
+            others["calibration"] = self.held_out.rows
+        for part, rows in others.items():
+            for reason, ids in rows.notes.items():
+                if not reasons or reason in reasons:
+                    notes[f"{part}: {reason}"] = ids
+        return notes
+
 
 class RecentData:
     """The last few data sets of this process: runs that share their data prepare it once."""

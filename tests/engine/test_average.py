@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from readlet.engine.weight_selection import Average
+from readlet.engine.optimiser import Average
 
 
 def weights_of(model: nn.Module) -> dict[str, nn.Parameter]:
@@ -36,13 +36,6 @@ def test_against_a_plain_loop(decay: float) -> None:
     found = torch.cat([s.flatten() for s in average.shadow.values()])
     torch.testing.assert_close(found, torch.tensor(expected), rtol=1e-5, atol=1e-6)
     assert not torch.equal(average.shadow["weight"], model.weight)
-
-
-def test_warm_up_of_the_decay() -> None:
-    average = Average(weights_of(nn.Linear(1, 1)), 0.99)
-    assert average.rate(1) == pytest.approx(1 - 2 / 11)
-    assert average.rate(889) == pytest.approx(1 - 890 / 899)
-    assert average.rate(10_000) == pytest.approx(0.01)
 
 
 def test_applied_and_restored_to_the_bit() -> None:
