@@ -46,10 +46,8 @@ def oracle(scores: Tensor, gamma: float | None) -> Tensor:
 def test_values(dtype: torch.dtype, tolerance: float, gamma: float | None) -> None:
     scores = (5 * torch.randn(3, 5)).to(dtype)
     expected = oracle(scores, gamma)
-    if gamma is None:
-        got = masked_softmax(scores, KEEP)
-    else:
-        got = norm_softmax(scores, KEEP, gamma=gamma)
+    function = masked_softmax if gamma is None else partial(norm_softmax, gamma=gamma)
+    got = function(scores, KEEP)
     assert got.dtype == dtype
     assert torch.allclose(got.double(), expected, atol=tolerance, rtol=0)
     logs, expected = masked_log_softmax(scores, KEEP), oracle(scores, None)
