@@ -21,14 +21,13 @@ from readlet.models.onnx.model import WEIGHTS
 from readlet.models.pretrained.encoder import (
     PretrainedEncoder,
     build_encoder,
-    check_shapes,
     load_pretrained,
     shapes_of,
 )
 from readlet.models.pretrained.inputs import CONFIG, SentenceInputs, SubwordInputs
 from readlet.models.pretrained.norm_attention import use_norm_attention
 from readlet.models.torch_scorer import ModuleScorer, compiles
-from readlet.models.weights import STORED_FACTS, read_weights, rounded
+from readlet.models.weights import STORED_FACTS, check_shapes, read_weights, rounded
 from readlet.nn.layer_mix import compares_layers, make_layer_mix
 from readlet.recipe.recipe import Recipe, Training
 from readlet.storage.stored_files import damage_of
