@@ -177,7 +177,6 @@ class ClassifierFamily(PretrainedFamily, ClassFamily):
 
     def check_recipe(self, recipe: Recipe) -> None:
         """Load the encoder: its errors, and those of the pooler, come before any data is read."""
-        super().check_recipe(recipe)
         if not recipe.training.start:
             self.build(recipe, self._encoder(_typed(recipe), _ANY, pairs=True))
 

@@ -163,7 +163,6 @@ class EncoderFamily(PretrainedFamily, SpanFamily):
 
     def check_recipe(self, recipe: Recipe) -> None:
         """Load the encoder: that takes a second, and encoding the data may take minutes."""
-        super().check_recipe(recipe)
         if not recipe.training.start:
             self.build(recipe, self.fit_encoder(recipe, ()), can_abstain=False)
 

@@ -143,11 +143,6 @@ class PretrainedFamily(TrainableFamily):
     trial_lengths: tuple[int, ...]
     """Lengths in the trial of compiled layers; two, since one would be compiled as a constant."""
 
-    def check_recipe(self, recipe: Recipe) -> None:
-        if recipe.training.track_softmax:
-            fault = "training.track_softmax: not possible in the attention of encoders"
-            raise ReadletError(f"{fault}; leave it out, or take a recipe of kind 'qacnn'")
-
     def encoder_settings(self, recipe: Recipe) -> dict[str, Any]:
         return {"encoder": encoder_digest(_pretrained(recipe).model.encoder)}
 
