@@ -31,11 +31,11 @@ class Kind(NamedTuple):
 
 
 def _family(name: str) -> Callable[[], "Family"]:
-    return lambda: resolve_name(f"readlet.models.{name}")()  # type: ignore[no-any-return]
+    return lambda: resolve_name(f"readlet.models.{name}")()
 
 
 def _recipe(name: str) -> Callable[[], "type[Recipe]"]:
-    return lambda: resolve_name(f"readlet.models.{name}")  # type: ignore[no-any-return]
+    return lambda: resolve_name(f"readlet.models.{name}")
 
 
 _QACNN = _family("qacnn.scorer:QacnnFamily"), _recipe("qacnn.recipe:QacnnRecipe")

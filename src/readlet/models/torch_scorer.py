@@ -167,7 +167,8 @@ def eagerly() -> AbstractContextManager[object]:
     """
     if "torch._dynamo" not in sys.modules:
         return nullcontext()
-    return torch.compiler.set_stance("force_eager")
+    stance: AbstractContextManager[object] = torch.compiler.set_stance("force_eager")
+    return stance
 
 
 def compiles(trial: Callable[[], None]) -> bool:

@@ -13,14 +13,13 @@ from torch.nn.functional import pad
 from readlet.engine.optimiser import MixedPrecision
 from readlet.models.family import Encoder, Scorer, SpanFamily, TrainableScorer
 from readlet.models.onnx.model import WEIGHTS
-from readlet.models.qacnn.config import QacnnConfig
+from readlet.models.qacnn.config import QacnnConfig, QacnnNetwork
 from readlet.models.qacnn.network import QACNN
 from readlet.models.qacnn.onnx_inputs import WordInputs, load_words
 from readlet.models.qacnn.recipe import QacnnRecipe
 from readlet.models.torch_scorer import SpanLogits, TorchScorer, compiles
 from readlet.models.weights import (
     STORED_FACTS,
-    check_shapes,
     in_half_precision,
     on_disk,
     read_weights,
@@ -199,12 +198,9 @@ def scorer_of(
     if len(weights["embedding.trainable.weight"]) != rows or absent not in (0, rows):
         raise ValueError(f"{len(frozen)} words do not match the vocabulary")
     frozen = pad(frozen, (0, 0, absent, 0))  # (rows + words, width)
-    weights = weights | {_VECTORS: frozen}
-    with torch.device("meta"):  # damaged settings may give any size: no memory is allocated
-        wanted = _network(settings, frozen, vocabulary).state_dict()
-    check_shapes({name: tensor.shape for name, tensor in wanted.items()}, weights)
+    _reject_larger_network(settings.model, vocabulary, weights)
     model = _network(settings, frozen, vocabulary)
-    model.load_state_dict(weights)
+    model.load_state_dict(weights | {_VECTORS: frozen})
     vectors: Matrix = model.embedding.frozen.numpy()  # (rows + words, width), the same memory
     return QacnnScorer(model.eval(), WordEncoder(vocabulary, vectors, settings.windows), settings)
 
@@ -213,6 +209,26 @@ def _network(settings: QacnnConfig, frozen: Tensor, known: Vocabulary) -> QACNN:
     rows, characters, languages = known.trainable_rows, known.character_count, len(known.languages)
     null = settings.null_answer
     return QACNN(settings, frozen, rows, characters, languages=languages, null=null)
+
+
+def _reject_larger_network(
+    sizes: QacnnNetwork, vocabulary: Vocabulary, weights: dict[str, Tensor]
+) -> None:
+    """Compare the settings with the weights before the network is built: it could be of any size.
+
+    Only its large parts are counted; whether every tensor fits is checked when it is loaded.
+    """
+    width = sizes.width
+    rest = 4 * width * sizes.heads * sizes.head_width + 2 * width * sizes.feed_forward
+    convolutions = sizes.blocks * sizes.convolutions + sizes.embedding_convolutions
+    parameters = (sizes.blocks + 1) * rest + (convolutions + sizes.highway_layers) * width**2
+    if sizes.character_filters:
+        of_filter = sizes.character_width * sizes.character_kernel + width
+        parameters += sizes.character_filters * of_filter
+        parameters += vocabulary.character_count * sizes.character_width
+    stored = sum(tensor.numel() for tensor in weights.values())
+    if parameters > stored:
+        raise ValueError(f"{stored:,} numbers for at least {parameters:,} of the settings")
 
 
 class _OverTables(nn.Module):
