@@ -25,7 +25,6 @@ from pathlib import Path
 import torch
 
 from readlet.data import read_examples
-from readlet.data.writing import write_examples
 from readlet.errors import ReadletError
 from readlet.export.export_folder import export_folder
 from readlet.inference.calibration import Calibration
@@ -123,10 +122,7 @@ def main() -> None:
             Reader.load(arguments.encoder, device="cpu").save(folder / "of encoder")
             of_encoder = str(folder / "of encoder")
             export_folder(of_encoder, folder / "encoder")
-            # A few questions: its loss is measured elsewhere.
-            write_examples(folder / "few.json", examples[:5])
-            dev = str(folder / "few.json")
-            export_folder(of_encoder, folder / "int8", int8=True, dev=dev)
+            export_folder(of_encoder, folder / "int8", int8=True)
             forms |= {form: Reader.load(folder / form) for form in ("encoder", "int8")}
         rate, one = rates(forms, examples), seconds_for_one(forms, examples[:60])
         cold = {form: cold_seconds(folder / form, examples[0], folder) for form in STARTED}

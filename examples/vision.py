@@ -18,7 +18,8 @@ import torch.nn.functional as F
 from sklearn.datasets import load_digits
 from torch import Tensor, nn
 
-from readlet.nn.normsoftmax import norm_attention, norm_cross_entropy
+from readlet.nn.normsoftmax import norm_attention
+from readlet.nn.softmax import normalised
 
 PATCH, WIDTH, DEPTH, CLASSES = 2, 48, 4, 10
 BATCH, RATE, TRAINING = 64, 1e-3, 1200
@@ -28,7 +29,8 @@ Loss = Callable[[Tensor, Tensor], Tensor]
 
 
 def norm_loss(logits: Tensor, labels: Tensor) -> Tensor:
-    return norm_cross_entropy(logits, labels, gamma=LOSS_GAMMA)
+    every = torch.ones_like(logits, dtype=torch.bool)  # (B, C)
+    return F.cross_entropy(normalised(logits, every, -1, LOSS_GAMMA), labels)
 
 
 class Block(nn.Module):

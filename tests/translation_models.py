@@ -42,17 +42,14 @@ def write_sentencepiece(path: Path) -> list[str]:
     return [loaded.id_to_piece(number) for number in range(loaded.vocab_size())]
 
 
-def write_model(
-    folder: Path, pieces: list[str], *, ends: bool = True, languages: tuple[str, ...] = ()
-) -> None:
+def write_model(folder: Path, pieces: list[str], *, ends: bool = True) -> None:
     """The CTranslate2 model: without `ends`, it never stops by itself."""
     folder.mkdir(parents=True, exist_ok=True)
-    source = [*pieces, *languages]
-    swapped = [token if token in ("<unk>", "<s>", "</s>") else token.swapcase() for token in pieces]
+    source = [*pieces]
+    target = [token if token in ("<unk>", "<s>", "</s>") else token.swapcase() for token in pieces]
     if not ends:  # the end of the source becomes a word
-        swapped = ["x!" if token == "</s>" else token for token in swapped] + ["</s>"]
+        target = ["x!" if token == "</s>" else token for token in target] + ["</s>"]
         source.append("x!")
-    target = [*swapped, *languages]
     spec = TransformerSpec.from_config((1, 1), num_heads=1, pre_norm=False)
     table = np.zeros((len(source), _WIDE), "float32")
     table[:, :_TOKENS] = hadamard(_TOKENS)[1 : len(source) + 1]  # the first row has a mean
@@ -127,13 +124,4 @@ def write_marian(folder: Path, *, ends: bool = True) -> Path:
     pieces = write_sentencepiece(folder / "source.spm")
     (folder / "target.spm").write_bytes((folder / "source.spm").read_bytes())
     write_model(folder, pieces, ends=ends)
-    return folder
-
-
-def write_nllb(folder: Path, languages: tuple[str, ...]) -> Path:
-    """A folder of an NLLB model: the source begins with its language, the translation with its."""
-    folder.mkdir(parents=True)
-    write_model(
-        folder, write_sentencepiece(folder / "sentencepiece.bpe.model"), languages=languages
-    )
     return folder

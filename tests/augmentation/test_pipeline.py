@@ -11,7 +11,7 @@ import pytest
 
 from readlet.augmentation.config import AugmentationConfig
 from readlet.augmentation.pipeline import Sources, fill, survey, write
-from readlet.augmentation.report import Tally
+from readlet.augmentation.tally import Tally
 from readlet.augmentation.translated_questions import NOT_SAMPLED, OTHER_LANGUAGE, quality_of
 from readlet.data import read_examples, write_examples
 from readlet.errors import ReadletError

@@ -17,7 +17,7 @@ from readlet.recipe.recipe import SpanData, fields_of, fields_with
 from readlet.storage.sections import SourceFile, SourceReader
 
 Write = Callable[..., str]
-GOLDEN = "aa94aaa4d41f1f5b"
+GOLDEN = "0bae1c63f66713c0"
 OTHERS = {"standard": "norm", "sqrt(d)": 2.0, "infinity": 2.0}
 OTHERS |= {"cosine": "linear", "float32": "bfloat16"}
 

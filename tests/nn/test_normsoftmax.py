@@ -1,32 +1,25 @@
-"""NormSoftmax attention against the form with all scores; the cross entropy with NormSoftmax."""
+"""NormSoftmax attention against the form with all scores; the bound of a loss."""
 
 import math
 import warnings
 
 import pytest
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from readlet.errors import ReadletError
 from readlet.nn.normsoftmax import (
-    _warn,
     highest_confidence,
     materialised_norm_attention,
     norm_attention,
-    norm_cross_entropy,
     rescaled_query,
+    warn_of_bound,
 )
 from readlet.nn.qanet import SelfAttention
 from readlet.nn.softmax import norm_softmax
 
 B, H, LQ, LK, E = 3, 2, 7, 11, 8
 Tensors = tuple[Tensor, Tensor, Tensor]
-
-
-@pytest.fixture(autouse=True)
-def _clear_cache() -> None:
-    _warn.cache_clear()
 
 
 def tensors(dtype: torch.dtype, offset: float = 2.0) -> Tensors:
@@ -234,32 +227,6 @@ def test_masked_keys_never_matter() -> None:
     )
 
 
-def test_masks_of_pairs_need_all_scores_and_warn_once() -> None:
-    query, key, value = tensors(torch.float64)
-    pairs = torch.rand(B, 1, LQ, LK) > 0.3
-    with pytest.warns(UserWarning, match="mask of pairs"):
-        got = norm_attention(query, key, value, pairs)
-    with warnings.catch_warnings(action="error"):
-        again = norm_attention(query, key, value, pairs)
-    assert torch.equal(got, again)
-    for b in range(B):
-        for q in range(LQ):
-            alone = norm_attention(
-                query[b : b + 1, :, q : q + 1], key[b : b + 1], value[b : b + 1], pairs[b, :, q]
-            )
-            assert torch.allclose(got[b : b + 1, :, q : q + 1], alone, atol=1e-12)
-
-
-def test_a_bias_is_part_of_the_scores() -> None:
-    query, key, value = tensors(torch.float64)
-    bias = torch.randn(1, H, LQ, LK, dtype=torch.float64)
-    with pytest.warns(UserWarning, match="bias"):
-        got = materialised_norm_attention(query, key, value, bias=bias)
-    scores = query @ key.transpose(-1, -2) + bias
-    sigma = scores.std(dim=-1, correction=0, keepdim=True).clamp(max=math.sqrt(E))
-    assert torch.allclose(got, (scores / sigma).softmax(-1) @ value, atol=1e-12)
-
-
 def test_the_rescaled_query_gives_scores_of_deviation_one() -> None:
     query, key, _ = tensors(torch.float64)
     keep = some_keys()
@@ -297,18 +264,6 @@ def test_self_attention_uses_it_on_request() -> None:
     assert (norm(x, keep)[0, 4] == 0).all()
 
 
-@pytest.mark.parametrize("gamma", [math.inf, 3.0, 0.5])
-def test_it_is_the_cross_entropy_of_normalised_logits(gamma: float) -> None:
-    logits = (4 * torch.randn(6, 300, dtype=torch.float64)).requires_grad_()
-    labels = torch.randint(0, 300, (6,))
-    sigma = logits.std(dim=1, correction=0, keepdim=True).clamp(max=gamma)
-    wanted = F.cross_entropy(logits / sigma, labels)
-    got = norm_cross_entropy(logits, labels, gamma)
-    assert torch.allclose(got, wanted)
-    gradients = [torch.autograd.grad(loss, logits)[0] for loss in (got, wanted)]
-    assert torch.allclose(*gradients)
-
-
 @pytest.mark.parametrize("classes", [2, 3, 10, 384])
 def test_confidence_never_exceeds_the_bound(classes: int) -> None:
     keep = torch.ones(1, dtype=torch.bool)
@@ -320,43 +275,10 @@ def test_confidence_never_exceeds_the_bound(classes: int) -> None:
     assert float(many.max()) <= bound + 1e-12
 
 
-def test_labels_of_minus_100_are_ignored() -> None:
-    logits = torch.randn(5, 300, dtype=torch.float64).requires_grad_()
-    labels = torch.tensor([7, -100, 299, -100, 0])
-    kept = labels >= 0
-    got = norm_cross_entropy(logits, labels)
-    assert torch.allclose(got, norm_cross_entropy(logits[kept], labels[kept]))
-    (gradient,) = torch.autograd.grad(got, logits)
-    assert (gradient[~kept] == 0).all()
-
-
 def test_few_classes_warn_once() -> None:
-    logits, labels = torch.randn(4, 3), torch.tensor([0, 1, 1, 0])
+    warn_of_bound.cache_clear()
     with pytest.warns(UserWarning, match="over 3 classes"):
-        norm_cross_entropy(logits, labels)
+        warn_of_bound(3, "gamma")
     with warnings.catch_warnings(action="error"):
-        losses = [
-            norm_cross_entropy(logits, labels),
-            norm_cross_entropy(torch.randn(4, 3), labels, gamma=1.0),
-            norm_cross_entropy(torch.randn(4, 384), labels),
-        ]
-    assert all(loss > 0 for loss in losses)
-
-
-def test_two_classes_learn_only_above_the_cap() -> None:
-    """Their normalised scores are 1 and -1: the loss is that of a constant."""
-    logits = torch.tensor([[0.3, 0.1], [0.1, 0.7]], dtype=torch.float64, requires_grad=True)
-    labels = torch.tensor([1, 1])
-    losses = {gamma: norm_cross_entropy(logits, labels, gamma) for gamma in (1.0, 0.2, 0.01)}
-    constant = [math.log1p(math.exp(2)), math.log1p(math.exp(-2))]  # wrong, right
-    assert float(losses[1.0]) == pytest.approx(sum(constant) / 2)
-    size = {
-        gamma: torch.autograd.grad(loss, logits)[0].abs().sum(dim=1).tolist()
-        for gamma, loss in losses.items()
-    }
-    assert size[1.0] == pytest.approx([0.0, 0.0], abs=1e-12)
-    assert size[0.2][0] == pytest.approx(0.0, abs=1e-12)  # a deviation of 0.1
-    assert size[0.2][1] > 0.01  # a deviation of 0.3
-    assert size[0.01][0] > 0.01
-    with pytest.raises(ReadletError, match="over 2 classes"):
-        norm_cross_entropy(logits, labels)
+        warn_of_bound(3, "gamma")
+        warn_of_bound(384, "gamma")

@@ -15,11 +15,10 @@ from readlet.nn.softmax import (
     MASKED,
     masked_log_softmax,
     masked_softmax,
-    norm_log_softmax,
     norm_softmax,
 )
 
-FUNCTIONS = [masked_softmax, masked_log_softmax, norm_softmax, norm_log_softmax]
+FUNCTIONS = [masked_softmax, masked_log_softmax, norm_softmax]
 GAMMAS = [math.inf, math.sqrt(8), 0.5]
 DTYPES = [torch.float32, torch.bfloat16, torch.float16]
 KEEP = torch.tensor([[1, 1, 0, 1, 1], [0, 0, 0, 0, 0], [0, 1, 0, 0, 0]], dtype=torch.bool)
@@ -47,13 +46,11 @@ def oracle(scores: Tensor, gamma: float | None) -> Tensor:
 def test_values(dtype: torch.dtype, tolerance: float, gamma: float | None) -> None:
     scores = (5 * torch.randn(3, 5)).to(dtype)
     expected = oracle(scores, gamma)
-    if gamma is None:
-        got, logs = masked_softmax(scores, KEEP), masked_log_softmax(scores, KEEP)
-    else:
-        got = norm_softmax(scores, KEEP, gamma=gamma)
-        logs = norm_log_softmax(scores, KEEP, gamma=gamma)
+    function = masked_softmax if gamma is None else partial(norm_softmax, gamma=gamma)
+    got = function(scores, KEEP)
     assert got.dtype == dtype
     assert torch.allclose(got.double(), expected, atol=tolerance, rtol=0)
+    logs, expected = masked_log_softmax(scores, KEEP), oracle(scores, None)
     assert logs.dtype == (torch.float64 if dtype == torch.float64 else torch.float32)
     assert torch.allclose(logs.double()[KEEP], expected[KEEP].log(), rtol=1e-5, atol=1e-5)
     assert (logs[~KEEP] == MASKED).all()
@@ -77,16 +74,13 @@ def test_masked_scores_never_matter(
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize(
-    ("of_row", "logs_of_row"),
-    [(masked_softmax, masked_log_softmax), (norm_softmax, norm_log_softmax)],
-)
+@pytest.mark.parametrize("of_row", [masked_softmax, norm_softmax])
 def test_a_fully_masked_row_is_zero_and_its_logs_are_finite(
-    of_row: Callable[..., Tensor], logs_of_row: Callable[..., Tensor], dtype: torch.dtype
+    of_row: Callable[..., Tensor], dtype: torch.dtype
 ) -> None:
     scores = torch.full((2, 5), torch.finfo(dtype).min, dtype=dtype, requires_grad=True)
     keep = torch.zeros(2, 5, dtype=torch.bool)
-    probabilities, logs = of_row(scores, keep), logs_of_row(scores, keep)
+    probabilities, logs = of_row(scores, keep), masked_log_softmax(scores, keep)
     assert (probabilities == 0).all()
     assert (logs == MASKED).all()
     assert torch.isfinite(logs + logs).all()
@@ -101,7 +95,7 @@ def test_equal_scores_are_uniform_and_give_no_gradient(dtype: torch.dtype, value
     probabilities = norm_softmax(scores, KEEP)
     assert probabilities[0].tolist() == [0.25, 0.25, 0.0, 0.25, 0.25]
     assert probabilities[2].tolist() == [0.0, 1.0, 0.0, 0.0, 0.0]  # one kept
-    (gradient,) = torch.autograd.grad(norm_log_softmax(scores, KEEP)[0, 0], scores)
+    (gradient,) = torch.autograd.grad(probabilities[0, 0], scores)
     assert (gradient == 0).all()
 
 
@@ -111,7 +105,6 @@ def test_equal_scores_are_uniform_and_give_no_gradient(dtype: torch.dtype, value
         masked_softmax,
         masked_log_softmax,
         *(partial(norm_softmax, gamma=gamma) for gamma in GAMMAS),
-        *(partial(norm_log_softmax, gamma=gamma) for gamma in GAMMAS),
     ],
 )
 def test_gradients(function: Callable[..., Tensor]) -> None:

@@ -288,23 +288,6 @@ def test_what_a_recipe_leaves_open_is_the_network_of_its_start(
     assert recipe.training.learning_rate != recipe_of(reader.recipe).training.learning_rate
 
 
-def test_the_log_has_statistics_of_attention(small_training: list[str], tmp_path: Path) -> None:
-    changes = ["training.epochs=1", "training.evaluate_every=1", "training.track_softmax=true"]
-    changes.append("attention.softmax=norm")
-    train_reader(load_recipe("tiny", [*small_training, *changes]), tmp_path / "run", resume=False)
-    lines = [json.loads(line) for line in (tmp_path / "run" / "log.jsonl").read_text().splitlines()]
-    scored = [line for line in lines if "f1" in line]
-    statistics = {key: value for key, value in scored[-1].items() if key.startswith("softmax.")}
-    variances = [value for key, value in statistics.items() if key.endswith(".variance")]
-    entropies = [value for key, value in statistics.items() if key.endswith(".entropy")]
-    assert len(variances) == len(entropies) == len(statistics) / 2 > 2
-    assert "softmax.00.encoder.rest.attention.variance" in statistics
-    assert any(key.startswith("softmax.02.blocks.0.rest.attention.") for key in statistics)
-    # NormSoftmax makes the variance 1 wherever the deviation is not above its cap.
-    assert all(value > 0.99 for value in variances)
-    assert all(0 <= value <= 1 for value in entropies)
-
-
 def test_impossible_questions_that_are_not_trained_on_are_counted(
     small_training: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

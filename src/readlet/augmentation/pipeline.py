@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from readlet.augmentation.config import AugmentationConfig
-from readlet.augmentation.report import Samples, Tally, check_report, write_report
+from readlet.augmentation.tally import Tally
 from readlet.augmentation.translated_questions import (
     Translated,
     texts_to_translate,
@@ -61,32 +61,27 @@ def augment_files(
     engine: str | None = None,
     cache: Path | None = None,
     lost: Path | None = None,
-    report: Path | None = None,
     overwrite: bool = False,
     data_format: DataFormat = PLAIN,
-    command: str = "",
 ) -> Tally:
     """Write the questions of some files, and translated ones with relocated answers.
 
     `engine` is as `readlet augment --engine`. Translations are stored in the cache as they are
-    made: if the work is interrupted, the same call continues. `command` is shown in the report.
+    made: if the work is interrupted, the same call continues.
 
     >>> from readlet import AugmentationConfig
     >>> spanish = AugmentationConfig(to=("es",))
     >>> augment_files(["train.json"], "more.json", spanish)  # doctest: +SKIP
     """
     sources, out, cache = Sources(files, data_format), Path(out), cache or _default_cache()
-    _check_outputs(sources, out, lost, report, cache, overwrite=overwrite)
+    _check_outputs(sources, out, lost, cache, overwrite=overwrite)
     used = engines(config, engine)
     tally, ids = survey(sources, config)
     tally.engines.update(used)
-    samples = None if report is None else Samples(config.seed)
     with Cache(cache) as stored:
         translations = BatchTranslator(stored, partial(translator_for, engine=engine))
         fill(sources, config, translations, tally.questions)
-        write(sources, config, translations, tally, ids, out, lost, samples)
-    if report is not None and samples is not None:
-        write_report(report, tally, samples, command)
+        write(sources, config, translations, tally, ids, out, lost)
     return tally
 
 
@@ -110,7 +105,6 @@ def _check_outputs(
     sources: Sources,
     out: Path,
     lost: Path | None,
-    report: Path | None,
     cache: Path,
     *,
     overwrite: bool,
@@ -118,8 +112,6 @@ def _check_outputs(
     """Check that everything can be written, before anything is read."""
     inputs = [*map(input_path, sources.names)]
     check_target(out, sources.names, overwrite=overwrite)
-    if report is not None:
-        check_report(report, inputs, overwrite=overwrite)
     if lost is not None:
         check_file(lost, inputs, overwrite=overwrite)
     check_file(cache, inputs)
@@ -167,7 +159,6 @@ def write(
     ids: StreamedIds,
     out: Path,
     lost: Path | None = None,
-    samples: Samples | None = None,
 ) -> None:
     """Write the old and the new questions, article by article."""
     with atomic_text(lost) if lost is not None else nullcontext() as listed:
@@ -179,8 +170,6 @@ def write(
                     yield from block
                 for one in made(block, config, translations.get):
                     tally.add(one)
-                    if samples is not None:
-                        samples.add(one)
                     if one.new is not None:
                         tally.written += 1
                         preferred = f"{one.source.id}-{config.name(one.language)}"

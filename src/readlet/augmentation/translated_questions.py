@@ -28,12 +28,11 @@ class Translated:
     """The outcome for a question in one of the languages of a config.
 
     `new` is the new question, still with the id of its source, or None, and then there is a
-    `reason`. `context` is the translated one, also for a lost question.
+    `reason`.
     """
 
     source: Example
     language: str
-    context: str
     new: Example | None = None
     relocated: Relocated | None = None
     reason: str = ""
@@ -119,7 +118,7 @@ def translated(
     elif relocated is not None and example.answers and not relocated.answers:
         losses.append(str(relocated.lost[0].reason))
     if losses:
-        return Translated(example, language, context, None, relocated, losses[0], quality)
+        return Translated(example, language, None, relocated, losses[0], quality)
     new = replace(
         example,
         question=question,
@@ -131,4 +130,4 @@ def translated(
         # Plausible answers of unanswerable questions are not relocated: training does not use them.
         answers = tuple(located.span for located in relocated.answers)
         new = replace(new, answers=answers, plausible_answers=())
-    return Translated(example, language, context, new, relocated, quality=quality)
+    return Translated(example, language, new, relocated, quality=quality)

@@ -1,7 +1,5 @@
 """`readlet augment`: more training data by translation, with relocated answers."""
 
-import shlex
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -95,10 +93,6 @@ def augment(
             show_default="in the cache folder of Readlet",
         ),
     ] = None,
-    report: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Write a report there: JSON, and samples in Markdown."),
-    ] = None,
     lost: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="List what is not kept, with reasons, as JSON lines."),
@@ -132,7 +126,7 @@ def augment(
     what |= {"keep": keep, "min_quality": min_quality}  # checked there
     config = AugmentationConfig(**what, source=source, merge=merge, share=share, seed=seed)
     data_format = DataFormat.parse(column, encoding)
-    of_one = {"--report": report, "--lost": lost, "--overwrite": overwrite, "--json": as_json}
+    of_one = {"--lost": lost, "--overwrite": overwrite, "--json": as_json}
     if many := many_files(files, out, ray, kind, data_format, of_one):
         from readlet.cluster.commands import augment_files as augment_many
 
@@ -147,10 +141,8 @@ def augment(
         engine=engine,
         cache=cache,
         lost=lost,
-        report=report,
         overwrite=overwrite,
         data_format=data_format,
-        command=shlex.join(["readlet", *sys.argv[1:]]),
     )
     if as_json:
         print_json(tally.as_json(), indent=1)

@@ -13,7 +13,7 @@ from readlet.console import FEW, console, harmless, highlighted, print_json, som
 from readlet.types import Example, Sentence
 
 if TYPE_CHECKING:
-    from readlet.augmentation.report import LanguageTally, Tally
+    from readlet.augmentation.tally import LanguageTally, Tally
     from readlet.augmentation.unanswerable_questions import Summary
     from readlet.data.check import CheckReport, FileReport
     from readlet.data.repair import Changes

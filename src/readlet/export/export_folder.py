@@ -1,7 +1,6 @@
 """Exports a trained model's folder to that of an ONNX model, which needs no torch."""
 
 import tempfile
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -10,16 +9,11 @@ from typing import Any
 import numpy as np
 
 from readlet.bundled import corpus
-from readlet.console import track
-from readlet.data import read_examples, read_questions
-from readlet.data.datasets import input_path, read_labelled
-from readlet.errors import ReadletError, bad_input
-from readlet.evaluation.task import Task
+from readlet.data import read_examples
+from readlet.errors import bad_input
 from readlet.export.int8 import round_to_int8
 from readlet.export.tracing import Network, network_of, require_onnx, trace
 from readlet.inference.classifier import Classifier
-from readlet.inference.evaluate_files import predict
-from readlet.inference.predict_file import asked_text
 from readlet.inference.reader import Reader, load_reader
 from readlet.inference.saving import foreign_to_reader, reserved
 from readlet.inference.trained_model import (
@@ -40,13 +34,12 @@ from readlet.models.onnx.scorer import (
 )
 from readlet.models.pretrained.inputs import SentenceInputs
 from readlet.storage.overwrite import check_folder
-from readlet.text.labels import class_numbers, label_values
 from readlet.text.rows import AnyRows
 from readlet.types import Example, Sentence
 
 _ANOTHER = "give another --out"
 _KINDS = "give a trained model of kind 'qacnn', 'encoder' or 'classifier'"
-_OF_DEV = ("dev_raw", "no_answer_area", "dev_calibration_error")
+_OF_DEV = ("dev", "dev_source", "dev_raw", "no_answer_area", "dev_calibration_error")
 TOLERANCE = 1e-4
 _QUESTIONS = 6
 _BATCH_SIZES = (1, 3, 32)
@@ -56,44 +49,35 @@ _BATCH_SIZES = (1, 3, 32)
 class ExportResult:
     difference: float  # the largest between scores of the ONNX model in float32 and of torch
     bytes: int  # of the ONNX model
-    task: Task
-    before: dict[str, float]  # scores on the data; empty without data
-    after: dict[str, float]
 
 
-def export_folder(name: str, out: Path, *, int8: bool = False, dev: str = "") -> ExportResult:
+def export_folder(name: str, out: Path, *, int8: bool = False) -> ExportResult:
     """Write a model in ONNX with its calibration and card; with `int8`, a rounded one.
 
-    Its scores are compared with those of torch first. With `dev`, the model before and after is
-    scored on these questions, or texts with labels; a rounded one must be.
+    Its scores in float32 are compared with those of torch first.
     """
-    inputs = [input_path(dev)] if dev else []
-    inputs += [reader_folder(name)] if name != BASELINE else []
+    inputs = [reader_folder(name)] if name != BASELINE else []
     check_folder(out, foreign_to_reader, inputs, remedy=_ANOTHER)
-    if int8 and not dev:
-        raise ReadletError("--int8: the cost of rounding must be measured; give data with --dev")
     with reserved(out, _ANOTHER):
         model = _load(name)
         require_onnx(name)
         network = network_of(model.scorer)
         if network is None:
             raise bad_input(name, "", f"a model of kind {model.kind!r} cannot be exported", _KINDS)
-        items = _items(model, dev) if dev else []
-        with tempfile.TemporaryDirectory() as folder:
-            traced, difference = _traced(model, network, name, Path(folder))
-            made = traced
+        with tempfile.TemporaryDirectory() as drafts:
+            path = Path(drafts) / MODEL
+            rows = trace_network(model, network, name, path)
+            made = with_onnx(model, network, path, "float32")
+            difference = require_equal(name, model.scorer, made.scorer, rows)
             if int8:
-                rounded = Path(folder) / "int8.onnx"
-                round_to_int8(Path(folder) / MODEL, rounded)
+                rounded = Path(drafts) / "int8.onnx"
+                round_to_int8(path, rounded)
                 made = with_onnx(model, network, rounded, "int8")
-            before, after = ({}, {}) if not dev else (_scored(model, items), _scored(made, items))
-            if dev:
-                # Other metrics of dev belong to the earlier items.
+                # They are scores of the model before it was rounded.
                 kept = {key: value for key, value in made.metrics.items() if key not in _OF_DEV}
-                made = replace(made, metrics=kept | {"dev": after, "dev_source": dev})
+                made = replace(made, metrics=kept)
             made.write(out)
-            size = (out / MODEL).stat().st_size
-        return ExportResult(difference, size, model.task, before, after)
+            return ExportResult(difference, (out / MODEL).stat().st_size)
 
 
 def _load(name: str) -> TrainedModel:
@@ -104,15 +88,6 @@ def _load(name: str) -> TrainedModel:
     if not isinstance(given, TrainedModel):
         raise bad_input(name, "", "has no network to export", _KINDS)
     return given
-
-
-def _traced(
-    model: TrainedModel, network: Network, name: str, folder: Path
-) -> tuple[TrainedModel, float]:
-    """The ONNX model, and the largest difference between the scores of both."""
-    rows = trace_network(model, network, name, folder / MODEL)
-    made = with_onnx(model, network, folder / MODEL, "float32")
-    return made, require_equal(name, model.scorer, made.scorer, rows)
 
 
 def trace_network(model: TrainedModel, network: Network, name: str, path: Path) -> AnyRows:
@@ -146,33 +121,6 @@ def with_onnx(
     kind = OnnxSpanScorer if isinstance(model, Reader) else OnnxClassScorer
     made: OnnxScorer = kind(onnx, network.inputs, exported)
     return replace(model, scorer=made)
-
-
-def _items(model: TrainedModel, dev: str) -> Sequence[Any]:
-    items: Sequence[Any]
-    if isinstance(model, Classifier):
-        items = read_labelled(dev)
-        if model.classes:
-            class_numbers(dev, items, model.classes)
-        else:
-            label_values(dev, items)
-    else:
-        items = read_questions(dev)
-    if not items:
-        raise bad_input(dev, "", f"contains no {model.task.noun}", "give other data")
-    return items
-
-
-def _scored(model: TrainedModel, items: Sequence[Any]) -> dict[str, float]:
-    """The scores of its task, in percent."""
-    if isinstance(model, Reader):
-        by_id = predict(model, items)
-        predictions: list[Any] = [by_id[item.id] for item in items]
-    else:
-        assert isinstance(model, Classifier)
-        asked = model.predict_batch(asked_text(item) for item in items)
-        predictions = [found.label for found in track(asked, len(items), model.name)]
-    return dict(model.task.score(items, predictions).summary)
 
 
 def sample_questions(longest: int) -> list[Example]:

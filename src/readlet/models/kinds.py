@@ -5,6 +5,7 @@ example, call `register_kind`. Nothing is imported before it is used: networks n
 """
 
 from collections.abc import Callable
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, NamedTuple
 
 from readlet.errors import ReadletError, bad_input, extra_needed
@@ -29,54 +30,27 @@ class Kind(NamedTuple):
     """Otherwise its models compute on the CPU only."""
 
 
-def _qacnn() -> "Family":
-    from readlet.models.qacnn.scorer import QacnnFamily
-
-    return QacnnFamily()
+def _family(name: str) -> Callable[[], "Family"]:
+    return lambda: resolve_name(f"readlet.models.{name}")()
 
 
-def _qacnn_recipe() -> "type[Recipe]":
-    from readlet.models.qacnn.recipe import QacnnRecipe
-
-    return QacnnRecipe
+def _recipe(name: str) -> Callable[[], "type[Recipe]"]:
+    return lambda: resolve_name(f"readlet.models.{name}")
 
 
-def _encoder() -> "Family":
-    from readlet.models.encoder.scorer import EncoderFamily
-
-    return EncoderFamily()
-
-
-def _encoder_recipe() -> "type[Recipe]":
-    from readlet.models.encoder.recipe import EncoderRecipe
-
-    return EncoderRecipe
-
-
-def _classifier() -> "Family":
-    from readlet.models.classifier.scorer import ClassifierFamily
-
-    return ClassifierFamily()
-
-
-def _classifier_recipe() -> "type[Recipe]":
-    from readlet.models.classifier.recipe import ClassifierRecipe
-
-    return ClassifierRecipe
-
-
-def _onnx() -> "Family":
-    from readlet.models.onnx.scorer import OnnxFamily
-
-    return OnnxFamily()
-
-
+_QACNN = _family("qacnn.scorer:QacnnFamily"), _recipe("qacnn.recipe:QacnnRecipe")
+_ENCODER = _family("encoder.scorer:EncoderFamily"), _recipe("encoder.recipe:EncoderRecipe")
+_CLASSIFIER = (
+    _family("classifier.scorer:ClassifierFamily"),
+    _recipe("classifier.recipe:ClassifierRecipe"),
+)
+_ONNX = _family("onnx.scorer:OnnxFamily")
 _KINDS = {
-    "qacnn": Kind(_qacnn, _qacnn_recipe),
-    "encoder": Kind(_encoder, _encoder_recipe),
-    "classifier": Kind(_classifier, _classifier_recipe, "classes"),
-    "onnx": Kind(_onnx, needs_torch=False),
-    "onnx-classifier": Kind(_onnx, task="classes", needs_torch=False),
+    "qacnn": Kind(*_QACNN),
+    "encoder": Kind(*_ENCODER),
+    "classifier": Kind(*_CLASSIFIER, "classes"),
+    "onnx": Kind(_ONNX, needs_torch=False),
+    "onnx-classifier": Kind(_ONNX, task="classes", needs_torch=False),
 }
 
 

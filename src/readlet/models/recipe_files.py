@@ -23,6 +23,7 @@ def kind_in(values: Mapping[str, Any], default: str = DEFAULT_KIND) -> Any:
 
 
 _IN_ALL_KINDS = ("data", "training")
+_GONE = frozenset(("track_softmax",))
 
 
 def shipped_recipes() -> list[str]:
@@ -71,8 +72,9 @@ def parse_recipe(values: Mapping[str, Any], source: str) -> Recipe:
 
 
 def recipe_of(values: Mapping[str, Any]) -> Recipe:
-    """The recipe stored with a model."""
-    return parse_recipe(values, "its recipe")
+    """The recipe stored with a model; that of an earlier version may have a field that is gone."""
+    training = {k: v for k, v in values.get("training", {}).items() if k not in _GONE}
+    return parse_recipe({**values, "training": training}, "its recipe")
 
 
 def check_fields(values: Mapping[str, Any], source: str, *, kind: str = DEFAULT_KIND) -> None:

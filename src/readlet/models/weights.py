@@ -1,5 +1,6 @@
 """Weights on disk: in float32, in half precision, or with matrices in eight bits."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import torch
@@ -31,6 +32,15 @@ def read_weights(path: Path) -> dict[str, Tensor]:
     weights = from_int8(load_tensors(path))
     require_finite(weights)
     return weights
+
+
+def check_shapes(wanted: Mapping[str, torch.Size], weights: Mapping[str, Tensor]) -> None:
+    """Raise ValueError if the weights are those of another network."""
+    if wanted.keys() != weights.keys():
+        raise ValueError(f"other names: {min(wanted.keys() ^ weights.keys()):.80}")
+    for name, shape in wanted.items():
+        if shape != weights[name].shape:
+            raise ValueError(f"{name:.80}: {tuple(weights[name].shape)}, not {tuple(shape)}")
 
 
 def rounded(module: nn.Module, stored: StoredAs) -> dict[str, Tensor]:

@@ -33,9 +33,8 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from readlet.errors import ReadletError
-from readlet.nn.softmax import check_gamma, norm_log_softmax, norm_softmax, one_over_sigma
+from readlet.nn.softmax import check_gamma, norm_softmax, one_over_sigma
 
-IGNORED = -100  # torch's `ignore_index`
 _HALF_LIMIT = 6e4  # in float16 the rescaled query is clamped to this; the largest number is 65504
 _LOW = 0.99  # below this bound on the confidence the loss stays far from zero
 
@@ -51,9 +50,8 @@ def norm_attention(
 ) -> Tensor:
     """query (B, H, Lq, E), key and value (B, H, Lk, E), keep -> (B, H, Lq, E).
 
-    `keep` is boolean, True means keep. It masks keys, (B, Lk), or pairs, (B or 1, H or 1, Lq, Lk);
-    a mask of pairs needs all scores. `gamma` is the cap on sigma, by default sqrt(E). Queries all
-    of whose keys are masked get zeros.
+    `keep` is boolean, True means keep: (B, Lk). `gamma` is the cap on sigma, by default sqrt(E).
+    Queries all of whose keys are masked get zeros.
     """
     gamma = math.sqrt(query.shape[-1]) if gamma is None else gamma
     check_gamma(gamma)
@@ -61,15 +59,6 @@ def norm_attention(
         shapes = ", ".join(str(tuple(tensor.shape)) for tensor in (query, key, value))
         raise ReadletError(f"query, key, value: {shapes}; give (batch, heads, length, width)")
     query, key, value = _as_autocast(query, key, value)
-    if keep is not None and keep.dim() == 4:
-        if keep.shape[-2] > 1 or keep.shape[1] > 1:
-            _warn_of_scores("a mask of pairs")
-            return materialised_norm_attention(
-                query, key, value, keep, gamma=gamma, dropout=dropout
-            )
-        keep = keep[:, 0, 0]  # (B or 1, Lk)
-        if keep.shape[0] == 1:
-            keep = keep.expand(key.shape[0], -1)  # (B, Lk)
     # An exported model has the plain form: it has no gradient.
     if torch.jit.is_tracing():  # type: ignore[attr-defined, no-untyped-call]
         return materialised_norm_attention(query, key, value, keep, gamma=gamma)
@@ -206,11 +195,9 @@ def materialised_norm_attention(
     value: Tensor,
     keep: Tensor | None = None,
     *,
-    bias: Tensor | None = None,
     gamma: float | None = None,
-    dropout: float = 0.0,
 ) -> Tensor:
-    """`norm_attention` by definition, with all scores: also for masks of pairs and added biases.
+    """`norm_attention` by definition, with all scores.
 
     Scores are at least float32: in half precision large scores overflow, and their differences,
     on which the result depends, are lost.
@@ -219,16 +206,10 @@ def materialised_norm_attention(
     precise = torch.promote_types(query.dtype, torch.float32)
     with torch.autocast(query.device.type, enabled=False):
         scores = query.to(precise) @ key.to(precise).transpose(-1, -2)  # (B, H, Lq, Lk)
-    if bias is not None:
-        _warn_of_scores("a bias added to the scores")
-        scores = scores + bias  # (B, H, Lq, Lk)
     if keep is None:
-        keep = torch.ones(1, dtype=torch.bool, device=query.device)  # (1,)
-    elif keep.dim() == 2:
-        keep = keep[:, None, None, :]  # (B, 1, 1, Lk)
-    weights = norm_softmax(scores, keep, gamma=gamma)  # (B, H, Lq, Lk)
-    weights = F.dropout(weights.to(value.dtype), dropout)  # (B, H, Lq, Lk)
-    return weights @ value  # (B, H, Lq, E)
+        keep = torch.ones(key.shape[0], key.shape[-2], dtype=torch.bool, device=query.device)
+    weights = norm_softmax(scores, keep[:, None, None, :], gamma=gamma)  # (B, H, Lq, Lk)
+    return weights.to(value.dtype) @ value  # (B, H, Lq, E)
 
 
 def _check(key: Tensor, keep: Tensor | None) -> None:
@@ -241,23 +222,6 @@ def _check(key: Tensor, keep: Tensor | None) -> None:
         raise ReadletError(f"mask: {tuple(keep.shape)} instead of {wanted}; one for each key")
 
 
-def norm_cross_entropy(logits: Tensor, labels: Tensor, gamma: float = math.inf) -> Tensor:
-    """Mean of -log p over the rows: logits (B, C), labels (B,) -> (). Label -100 is ignored."""
-    if logits.dim() != 2 or labels.shape != logits.shape[:1]:
-        shapes = f"logits {tuple(logits.shape)}, labels {tuple(labels.shape)}"
-        raise ReadletError(f"{shapes}; give (rows, classes) and (rows,)")
-    if gamma == math.inf:
-        if logits.shape[1] == 2:
-            fault = "NormSoftmax over 2 classes without a cap: the loss has no gradient"
-            raise ReadletError(
-                f"{fault}; set gamma far below the deviation of the scores, say 0.01"
-            )
-        warn_of_bound(logits.shape[1], "gamma")
-    keep = torch.ones(1, dtype=torch.bool, device=logits.device)  # (1,)
-    log_p = norm_log_softmax(logits, keep, gamma=gamma)  # (B, C)
-    return F.nll_loss(log_p, labels, ignore_index=IGNORED)  # ()
-
-
 def highest_confidence(classes: int) -> float:
     """The largest probability that NormSoftmax without a cap can give: all other scores equal."""
     if classes == 1:
@@ -265,28 +229,13 @@ def highest_confidence(classes: int) -> float:
     return 1 / (1 + (classes - 1) * math.exp(-classes / math.sqrt(classes - 1)))
 
 
+@cache
 def warn_of_bound(classes: int, name: str) -> None:
     """Warn if the confidence over so many classes is low; `name` is that of the missing cap."""
     bound = highest_confidence(classes)
     if bound < _LOW:
-        _warn_once(
+        warnings.warn(
             f"NormSoftmax over {classes} classes without a cap has a confidence of at most "
-            f"{bound:.2f}; set {name} below the deviation of the scores, for example to 1"
+            f"{bound:.2f}; set {name} below the deviation of the scores, for example to 1",
+            stacklevel=3,
         )
-
-
-def _warn_of_scores(what: str) -> None:
-    _warn_once(
-        f"NormSoftmax with {what} needs the whole matrix of scores: exact, but slower, and it "
-        "takes more memory"
-    )
-
-
-def _warn_once(message: str) -> None:
-    if not torch.compiler.is_compiling():  # a warning would cause a graph break
-        _warn(message)
-
-
-@cache
-def _warn(message: str) -> None:
-    warnings.warn(message, stacklevel=5)

@@ -63,14 +63,6 @@ def norm_softmax(scores: Tensor, keep: Tensor, dim: int = -1, gamma: float = mat
     return masked_softmax(normalised(scores, keep, dim, gamma), keep, dim).to(scores.dtype)
 
 
-def norm_log_softmax(
-    scores: Tensor, keep: Tensor, dim: int = -1, gamma: float = math.inf
-) -> Tensor:
-    """The logarithm of `norm_softmax`, in at least float32; `MASKED` where nothing is kept."""
-    keep = kept(scores, keep)  # (...,)
-    return masked_log_softmax(normalised(scores, keep, dim, gamma), keep, dim)
-
-
 def normalised(scores: Tensor, keep: Tensor, dim: int, gamma: float) -> Tensor:
     """(x - mean) / min(sigma, gamma) over the kept positions, zero elsewhere, at least float32.
 

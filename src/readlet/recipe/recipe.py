@@ -190,8 +190,6 @@ class Training(Section):
     """Decay rate of the averaged weights, which are the ones saved; 0 turns averaging off."""
     evaluate_every: Annotated[float, Field(gt=0.0, le=1e9)] = 1.0
     """Epochs between two evaluations."""
-    track_softmax: bool = False
-    """Log statistics of the inputs and outputs of attention's softmax with every evaluation."""
     patience: Count = 0
     """Keep the weights of the best evaluation, and stop after this many without a better score; 0:
     keep the last weights, and never stop."""

@@ -20,7 +20,6 @@ from readlet.inference.inputs import AnswerOptions, languages_of
 from readlet.inference.reader import Reader
 from readlet.models.family import SpanFamily, TrainableSpanScorer
 from readlet.models.torch_scorer import Teacher
-from readlet.nn.softmax_tracker import tracked_softmax
 from readlet.recipe.recipe import Recipe, SpanTraining
 from readlet.text.rows import LONG_QUESTION
 from readlet.training.run_folder import digest_of_reader
@@ -28,7 +27,6 @@ from readlet.training.training_data import Fitted, Part, TrainingData
 from readlet.training.warm_start import copy_weights
 from readlet.types import Prediction
 
-_TRACKED = 32  # rows: all attention scores of every head are in memory at once
 # The fewest with which docs/results/finetune.md measured a gain.
 _FEW_QUESTIONS = 50
 _GAINED = "64 gained 5 points of F1, and 12 on answerable ones"
@@ -41,7 +39,6 @@ class SpanEvaluator:
     scorer: TrainableSpanScorer
     batch_size: int
     dev: Part
-    track_softmax: bool = False
     calibration: Calibration = UNCALIBRATED  # that of the start reader, if there is one
     adapts: bool = False  # the calibration is that of the start, moved to the held-out questions
     languages: tuple[str, ...] = ()  # those of the training passages
@@ -58,13 +55,12 @@ class SpanEvaluator:
         predictions = self.predictor.predict(self.dev.examples, self.dev.rows)
         if self.scorer.can_abstain:
             predictions = raw_no_answer(self.calibration, predictions)
-        scores = SPANS.score(self.dev.examples, predictions).summary
-        return scores | (softmax_statistics(self.scorer, self.dev) if self.track_softmax else {})
+        return SPANS.score(self.dev.examples, predictions).summary
 
     def of_start(self, start: Reader) -> "SpanEvaluator":
         """It is calibrated in the same way: otherwise a new threshold alone might be the gain."""
         scorer: Any = start.scorer
-        return replace(self, scorer=scorer, track_softmax=False, calibration=start.calibration)
+        return replace(self, scorer=scorer, calibration=start.calibration)
 
     def fitted(self, held_out: Part) -> Fitted:
         fault = ""
@@ -190,7 +186,6 @@ class SpanObjective:
             scorer,
             batch_size,
             data.dev,
-            self.recipe.training.track_softmax,
             UNCALIBRATED if start is None else start.calibration,
             adapts=start is not None
             and start.scorer.can_abstain
@@ -216,24 +211,6 @@ def raw_no_answer(fitted: Calibration, predictions: Sequence[Prediction]) -> lis
     """The predictions if "no answer" wins whenever its score is highest, as without calibration."""
     even = fitted.no_answer(0.0)  # its probability when it has the score of the best answer
     return [prediction.at_threshold(even) for prediction in predictions]
-
-
-def softmax_statistics(scorer: TrainableSpanScorer, part: Part) -> Scores:
-    """Variance and entropy of every attention softmax, on the largest batch of a few rows."""
-    batches = scorer.scores(scorer.encoder.encode(part.examples[:_TRACKED]), _TRACKED)
-    size, found = 0, []
-    while True:
-        with tracked_softmax(scorer.module) as tracked:
-            batch = next(batches, None)
-        if batch is None:
-            break
-        if len(batch[0]) > size:
-            size, found = len(batch[0]), tracked
-    return {
-        f"softmax.{number:02d}.{of_layer.layer}.{name}": value
-        for number, of_layer in enumerate(found)
-        for name, value in (("variance", of_layer.variance), ("entropy", of_layer.entropy))
-    }
 
 
 def unfitted(fitted: Calibration, default: Calibration, can_abstain: bool) -> str:

@@ -61,16 +61,6 @@ def test_a_marian_model(marian: Path) -> None:
         engine.translate(["a"], PAIR)
 
 
-def test_an_nllb_model(translation_models: Any, tmp_path: Path) -> None:
-    folder = translation_models.write_nllb(tmp_path / "nllb", ("eng_Latn", "spa_Latn", "zho_Hant"))
-    engine = engine_named(str(folder))
-    assert len(engine.pairs()) == 6
-    [made] = engine.translate(["A lazy dog"], LanguagePair("en", "zh"))
-    assert made.text == "a LAZY DOG"
-    assert made.links is not None
-    assert made.links[1] == Link((2, 6), (2, 6))
-
-
 def test_a_translation_that_never_ends_is_a_loss(
     translation_models: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,4 +1,4 @@
-"""Neural translation by CTranslate2: Marian and NLLB models, and those of Argos packages.
+"""Neural translation by CTranslate2: Marian models, and those of Argos packages.
 
 Text is tokenised by SentencePiece; word alignments come from the model's attention.
 """
@@ -109,6 +109,8 @@ class NeuralModel:
     """Whether its input ends with `</s>`."""
     label: str = ""
     """Begins its version: that of a package."""
+    target_prefix: str = ""
+    """The token with which a translation begins; empty: none."""
 
     @cached_property
     def version(self) -> str:
@@ -141,15 +143,13 @@ class NeuralModel:
             fault = f"not a CTranslate2 model ({str(error).splitlines()[0]})"
             raise bad_input(self.folder, "", fault, "install or convert it again") from None
 
-    def translate(
-        self, sentences: Sequence[str], *, source_prefix: str = "", target_prefix: str = ""
-    ) -> list[Translation]:
+    def translate(self, sentences: Sequence[str]) -> list[Translation]:
         """The translations; a sentence that is too long for the model is translated in parts."""
         parts = [list(self._parts(sentence)) for sentence in sentences]
         texts = [
             s[start:end] for s, own in zip(sentences, parts, strict=True) for start, end in own
         ]
-        made = iter(self._translated(texts, source_prefix, target_prefix))
+        made = iter(self._translated(texts))
         return [
             _whole(sentence, own, [next(made) for _ in own])
             for sentence, own in zip(sentences, parts, strict=True)
@@ -162,14 +162,15 @@ class NeuralModel:
         for first, last in halves(text):
             yield from self._parts(text[first:last], start + first)
 
-    def _translated(self, texts: Sequence[str], before: str, prefix: str) -> list[Translation]:
+    def _translated(self, texts: Sequence[str]) -> list[Translation]:
         encoded = [self._pieces[0].encoded(text) for text in texts]
         after = [_END] if self.ends_source else []
-        tokens = [[*filter(None, [before]), *pieces, *after] for pieces, _ in encoded]
+        tokens = [[*pieces, *after] for pieces, _ in encoded]
+        prefix = [self.target_prefix] if self.target_prefix else []
         try:
             results = self._loaded.translate_batch(
                 tokens,
-                target_prefix=[[prefix]] * len(tokens) if prefix else None,
+                target_prefix=[prefix] * len(tokens) if prefix else None,
                 max_batch_size=_TOKENS_IN_BATCH[self._loaded.device],
                 batch_type="tokens",
                 beam_size=_BEAM,
@@ -181,15 +182,13 @@ class NeuralModel:
             )
         except RuntimeError as error:
             raise EngineError(f"{self.folder}: {str(error).splitlines()[0]}") from None
-        skipped = 1 if prefix else 0  # the translation begins with the prefix
-        first = 1 if before else 0
         return [
-            self._result(text, offsets, result, skipped, first)
+            self._result(text, offsets, result, skipped=len(prefix))
             for text, (_, offsets), result in zip(texts, encoded, results, strict=True)
         ]
 
     def _result(
-        self, source: str, source_pieces: list[Range], result: Any, skipped: int, first: int
+        self, source: str, source_pieces: list[Range], result: Any, *, skipped: int
     ) -> Translation:
         pieces = result.hypotheses[0]
         text, target_pieces = self._pieces[1].decoded(pieces[skipped:])
@@ -199,7 +198,7 @@ class NeuralModel:
         if loss is not None or not text:
             return Translation(text, loss=loss)
         attention = np.asarray(result.attention[0], np.float32)  # (target pieces, source tokens)
-        attention = attention[skipped:, first : first + len(source_pieces)]  # (pieces, pieces)
+        attention = attention[skipped:, : len(source_pieces)]  # (pieces, pieces)
         return Translation(
             text, links_from_attention(attention, source, source_pieces, text, target_pieces)
         )
@@ -214,33 +213,21 @@ def _whole(sentence: str, parts: Sequence[Range], made: Sequence[Translation]) -
     return Translation(whole.text, links)
 
 
-@dataclass(frozen=True)
-class Direction:
-    """A model, and the tokens with which it begins a source and a translation of the pair."""
-
-    model: NeuralModel
-    source_prefix: str = ""
-    target_prefix: str = ""
-
-
 @dataclass(eq=False)
 class NeuralTranslator:
     """Models as a translation engine."""
 
     name: str
-    directions: Mapping[LanguagePair, Direction]
+    models: Mapping[LanguagePair, NeuralModel]
     has_links = True
 
     def pairs(self) -> Collection[LanguagePair]:
-        return self.directions.keys()
+        return self.models.keys()
 
     def version(self, pair: LanguagePair) -> str:
-        return self.directions[pair].model.version
+        return self.models[pair].version
 
     def translate(self, sentences: Sequence[str], pair: LanguagePair) -> list[Translation]:
-        if pair not in self.directions:
+        if pair not in self.models:
             raise ReadletError(f"{self.name}: does not translate {pair}; choose another engine")
-        way = self.directions[pair]
-        return way.model.translate(
-            sentences, source_prefix=way.source_prefix, target_prefix=way.target_prefix
-        )
+        return self.models[pair].translate(sentences)

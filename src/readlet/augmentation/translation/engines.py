@@ -8,12 +8,11 @@ import zipfile
 import zlib
 from collections.abc import Sequence
 from functools import cache
-from itertools import permutations
 from pathlib import Path
 from typing import Any
 
 from readlet.augmentation.translation.apertium import INSTALL, INSTALLED_BY_IT, Apertium
-from readlet.augmentation.translation.ctranslate import Direction, NeuralModel, NeuralTranslator
+from readlet.augmentation.translation.ctranslate import NeuralModel, NeuralTranslator
 from readlet.augmentation.translation.types import LanguagePair, Translator, route_to, short_code
 from readlet.errors import ReadletError, bad_input
 from readlet.storage.files import cache_folder
@@ -22,7 +21,7 @@ from readlet.text.languages import check_language
 
 _PACKAGE = ".argosmodel"  # the suffix of an Argos package
 _HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
-_FROM_HUB = ["model.bin", "*.json", "*.spm", "*.bpe.model", f"*{_PACKAGE}"]
+_FROM_HUB = ["model.bin", "*.json", "*.spm", f"*{_PACKAGE}"]
 _KINDS = "choose apertium, an Argos package, or a CTranslate2 model's folder or hub name"
 
 
@@ -81,36 +80,21 @@ def _engine_from_hub(name: str) -> Translator:
 
 # Such as opus-mt-en-es, and opus-mt-en-es-ctranslate2.
 _PAIR = re.compile(r"(?:.*[-_])?([a-z]{2,3})[-_]([a-z]{2,3})(?:[-_]ct(?:ranslate)?2.*)?")
-_LANGUAGE = re.compile(r"[a-z]{3}_[A-Z][a-z]{3}")  # spa_Latn, as in the vocabulary of NLLB
-_LAYOUT = (
-    "it needs model.bin with source.spm and target.spm (Marian), "
-    "or with sentencepiece.bpe.model (NLLB)"
-)
 
 
 def converted(folder: Path, name: str = "") -> NeuralTranslator:
-    """A folder with a converted model.
+    """A folder with a converted Marian model.
 
-    `name` gives the languages of a Marian model, if the folder's name does not.
+    `name` gives its languages, if the folder's name does not.
     """
     source, target = folder / "source.spm", folder / "target.spm"
-    is_marian = source.is_file()
-    if not is_marian:
-        source = target = folder / "sentencepiece.bpe.model"
     if not (source.is_file() and target.is_file()):
-        raise bad_input(folder, "", "no translation model", _LAYOUT)
+        fault = "no Marian model: it has no source.spm and target.spm"
+        raise bad_input(folder, "", fault, "convert it with them, or give another")
     config = folder / "config.json"  # old models have none
     ends = not (config.is_file() and _json(config).get("add_source_eos"))  # else CTranslate2 does
     model = NeuralModel(folder, source, target, ends_source=ends)
-    if is_marian:
-        directions = {_pair_of(name or folder.resolve().name): Direction(model)}
-    else:
-        tokens = _language_tokens(folder)
-        directions = {
-            LanguagePair(one, other): Direction(model, tokens[one], tokens[other])
-            for one, other in permutations(tokens, 2)
-        }
-    return NeuralTranslator("ctranslate2", directions)
+    return NeuralTranslator("ctranslate2", {_pair_of(name or folder.resolve().name): model})
 
 
 def _pair_of(name: str) -> LanguagePair:
@@ -121,22 +105,12 @@ def _pair_of(name: str) -> LanguagePair:
     return LanguagePair(short_code(named[1]), short_code(named[2]))
 
 
-def _language_tokens(folder: Path) -> dict[str, str]:
-    """The language tokens in the vocabulary of an NLLB model: `es` is `spa_Latn` there."""
-    paths = [folder / name for name in ("shared_vocabulary.json", "source_vocabulary.json")]
-    tokens: list[str] = next((_json(path) for path in paths if path.is_file()), [])
-    found: dict[str, str] = {}
-    for token in sorted(token for token in tokens if _LANGUAGE.fullmatch(str(token))):
-        found.setdefault(short_code(token), token)
-    return found
-
-
 def argos(packages: Sequence[Path]) -> NeuralTranslator:
     """Argos packages: `.argosmodel` files, or unpacked folders."""
     return NeuralTranslator("argos", dict(_package(path) for path in packages))
 
 
-def _package(path: Path) -> tuple[LanguagePair, Direction]:
+def _package(path: Path) -> tuple[LanguagePair, NeuralModel]:
     folder = path if path.is_dir() else _unpacked(path)
     metadata, pieces = folder / "metadata.json", folder / "sentencepiece.model"
     for needed in (metadata, pieces, folder / "model" / "model.bin"):
@@ -149,8 +123,10 @@ def _package(path: Path) -> tuple[LanguagePair, Direction]:
         label = f"{stored['package_version']} "
     except (KeyError, TypeError, AttributeError) as error:
         raise bad_input(metadata, "", f"cannot be read ({error!r})", _AGAIN) from None
-    model = NeuralModel(folder / "model", pieces, pieces, ends_source=False, label=label)
-    return pair, Direction(model, target_prefix=stored.get("target_prefix", ""))
+    prefix = stored.get("target_prefix", "")
+    return pair, NeuralModel(
+        folder / "model", pieces, pieces, ends_source=False, label=label, target_prefix=prefix
+    )
 
 
 _AGAIN = "download it again"

@@ -127,7 +127,7 @@ def joined(
     return TranslatedText(text, "".join((*pieces, text[last:])), tuple(pairs))
 
 
-# Three-letter codes, as Apertium and NLLB use them, to two-letter ones.
+# Three-letter codes, as Apertium uses them, to two-letter ones.
 _SHORT = dict(
     word.split("=")
     for word in """
@@ -142,9 +142,8 @@ _SHORT = dict(
 
 
 def short_code(code: str) -> str:
-    """The two-letter code, if there is one: `eng` is `en`; `spa_Latn` is `es`."""
-    language = code.split("_")[0]
-    return _SHORT.get(language, language)
+    """The two-letter code, if there is one: `eng` is `en`."""
+    return _SHORT.get(code, code)
 
 
 # The same piece six times in a row. Dots, rules and zeros repeat in good texts too, for fewer

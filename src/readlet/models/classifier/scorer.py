@@ -177,7 +177,6 @@ class ClassifierFamily(PretrainedFamily, ClassFamily):
 
     def check_recipe(self, recipe: Recipe) -> None:
         """Load the encoder: its errors, and those of the pooler, come before any data is read."""
-        super().check_recipe(recipe)
         if not recipe.training.start:
             self.build(recipe, self._encoder(_typed(recipe), _ANY, pairs=True))
 
@@ -207,7 +206,7 @@ class ClassifierFamily(PretrainedFamily, ClassFamily):
             # Two scores of deviation 1 are 1 and -1, whatever the weights are: no gradient.
             fault = f"NormSoftmax over two classes learns nothing at {loss.gamma}"
             raise ReadletError(f"loss.gamma: {fault}; give a small number, such as 0.01")
-        network = self.trained_network(recipe, encoder.config, sides=1)
+        network = self.network(recipe, encoder.config)
         return ClassifierScorer.on_network(network, encoder, _typed(recipe).config())
 
     def load(self, folder: Path, config: dict[str, Any]) -> ClassifierScorer:

@@ -239,15 +239,6 @@ def shapes_of(config: dict[str, Any]) -> dict[str, torch.Size]:
     return {name: t.shape for name, t in network.state_dict().items() if "pooler" not in name}
 
 
-def check_shapes(wanted: dict[str, torch.Size], weights: dict[str, Tensor]) -> None:
-    """Raise ValueError if the weights are those of another network."""
-    if wanted.keys() != weights.keys():
-        raise ValueError(f"other names: {min(wanted.keys() ^ weights.keys()):.80}")
-    for name, shape in wanted.items():
-        if shape != weights[name].shape:
-            raise ValueError(f"{name:.80}: {tuple(weights[name].shape)}, not {tuple(shape)}")
-
-
 def _config(config: dict[str, Any], dropout: float | None) -> Any:
     from transformers import CONFIG_MAPPING
 
