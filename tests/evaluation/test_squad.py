@@ -12,7 +12,6 @@ from readlet.evaluation.squad import (
     exact_match,
     f1,
     no_answer_area,
-    precision_recall,
     score_questions,
     summary,
 )
@@ -108,17 +107,3 @@ def test_best_threshold_is_the_smallest_that_gives_the_best_score() -> None:
     best = best_thresholds(scores, {"a": 0.1, "c": 0.2, "b": 0.3, "d": 0.9})
     # After "a": 3 of 4 correct; "c" loses one and "b" regains it: no better than before.
     assert (best["best_exact"], best["best_exact_thresh"]) == (75.0, 0.1)
-
-
-def test_precision_recall_by_hand() -> None:
-    examples = [
-        Example("a", "?", "", (Span(0, "x"),)),
-        Example("b", "?", ""),
-        Example("c", "?", ""),
-    ]
-    scores = score_questions(examples, {"a": "x", "b": "y", "c": "y"}, "2.0")
-    tied = precision_recall(scores, {"a": 0.5, "b": 0.5, "c": 0.9})
-    assert tied == {"pr_exact_ap": 50.0, "pr_f1_ap": 50.0, "pr_oracle_ap": 50.0}
-    assert precision_recall(scores, {"a": 0.1, "b": 0.5, "c": 0.9})["pr_exact_ap"] == 100.0
-    # Probabilities of questions that are not in the data change nothing.
-    assert precision_recall(scores, {"z": 0.0, "a": 0.5, "b": 0.5, "c": 0.9}) == tied

@@ -127,7 +127,7 @@ class SubwordEncoder:
         self.layout = layout
         self.windows = windows
         self.config = config  # of the network that the tokenizer belongs to
-        self._tokenised = SizedCache(self._tokenise, len)
+        self._tokenised = SizedCache(self._tokenise)
 
     @property
     def longest(self) -> int:
