@@ -161,8 +161,7 @@ def split(
         Path,
         typer.Option(
             metavar="OUT",
-            help="A folder for train.csv and so on, or a data file as prefix: "
-            "mine.csv gives mine-train.csv.",
+            help="The folder for the parts: train.csv and so on.",
         ),
     ],
     parts: Annotated[

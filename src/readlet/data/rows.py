@@ -106,13 +106,6 @@ class RowReader:
         """Whether the rows are texts with labels."""
         return self._content == "texts"
 
-    def is_row(self, item: Any) -> bool:
-        """Whether an item of a JSON list is a row, not an article of SQuAD."""
-        if not isinstance(item, dict) or "paragraphs" in item:
-            return False
-        found = self.of(list(item)).find(list(item))
-        return not {"question", "context", "text"}.isdisjoint(found)
-
     def item(self, row: Row) -> Example | Sentence:
         finder = self.of(row.names)
         if not self._has_columns:

@@ -41,9 +41,6 @@ def _csv_rows(path: Path, reader: RowReader) -> Iterator[Row | InputError]:
     data_format, origin = reader.data_format, reader.origin
     lines = text_lines(path, data_format.encoding)
     blank, header = next((n, line) for n, line in enumerate(lines) if not is_blank_line(line))
-    if "\r" in header.rstrip("\r\n"):
-        fault = "lines end in CR only, as old spreadsheets write them"
-        raise bad_input(path, "header", fault, "save it with LF or CRLF line endings")
     # The delimiter that gives the most known names, then the most cells.
     delimiter = max(DELIMITERS, key=lambda one: header_rank(header, one, data_format.columns))
     csv.field_size_limit(MAX_PIECE)
@@ -94,7 +91,7 @@ def is_blank_line(line: str) -> bool:
 def header_rank(header: str, delimiter: str, columns: Columns) -> tuple[int, int]:
     """How many known names the header has with this delimiter, and how many cells."""
     try:
-        cells = next(csv.reader([header.split("\r", 1)[0]], delimiter=delimiter), [])
+        cells = next(csv.reader([header], delimiter=delimiter), [])
     except csv.Error:
         return 0, 0
     return known_names((cell.strip() for cell in cells), columns), len(cells)
