@@ -66,17 +66,18 @@ TEXTS = Schema(
             *("sentence", "review", "content", "comment", "tweet", "message", "document"),
             *("utterance", "headline", "query", "question", "body", "review_text", "text_a"),
             *("sentence1", "text1", "question1", "premise", "first"),
+            "#1_string",
         ),
         "second": (
             *("second_text", "second_sentence", "sentence2", "text2", "question2", "text_b"),
-            *("text_pair", "hypothesis"),
+            *("text_pair", "hypothesis", "#2_string"),
         ),
         "label": (
             *("class", "category", "sentiment", "score", "labels", "target", "rating", "stars"),
             *("intent", "topic", "polarity", "gold_label", "label_text", "quality"),
         ),
     },
-    obvious=("sentence",),
+    obvious=("sentence", "Quality", "#1 String", "#2 String"),
 )
 FIELDS = tuple(dict.fromkeys((*QUESTIONS.fields, *TEXTS.fields)))
 KNOWN_NAMES = QUESTIONS.names | TEXTS.names

@@ -39,10 +39,9 @@ from readlet.data.tables import (
     glue_task,
     header_rank,
     is_blank_line,
+    read_cola,
     read_csv,
-    read_glue,
     read_parquet,
-    unnamed_task,
 )
 from readlet.errors import InputError, bad_input, extra_needed
 from readlet.storage.files import open_bytes, text_chunks
@@ -90,8 +89,8 @@ def _reader_of(path: Path, data_format: DataFormat) -> _Reader:
         return partial(read_json, key="")
     if start == "{":
         return read_json if _LIST_OF_DATA.search(head) else read_jsonl
-    if task := unnamed_task(head):
-        return partial(read_glue, task=task)
+    if glue_task(head) == "cola":
+        return read_cola
     header = next((line for line in head.split("\n") if not is_blank_line(line)), "")
     known, cells = max(header_rank(header, one, data_format.columns) for one in DELIMITERS)
     if cells > 1 or known:
