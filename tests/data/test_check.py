@@ -92,12 +92,6 @@ TEXT_CASES: list[tuple[Fault, list[Sentence], str, str]] = [
     (Fault.ONE_CLASS, two()[::2], "", "all 2 labels are 'good'"),
     (Fault.RARE_CLASS, two(("x", "so so")), "5", "class 'so so'"),
     (Fault.SIMILAR_LABELS, two(("x", "Good"), ("y", "Good")), "1", "'Good', 'good'"),
-    (
-        Fault.NO_NUMBER,
-        [Sentence(str(n), f"t {n}", v) for n, v in enumerate(["1", "2.5", "2,5", "3"], 1)],
-        "3",
-        "label '2,5' among numbers",
-    ),
 ]
 
 

@@ -13,7 +13,7 @@ from html import unescape
 import regex
 
 from readlet.data.answer_offsets import differs_in_case, placement
-from readlet.text.labels import ClassBalance, balance_of, number_in, same_but_spelling
+from readlet.text.labels import ClassBalance, balance_of, same_but_spelling
 from readlet.text.words import snap
 from readlet.types import NO_OFFSET, Example, Sentence, Span
 
@@ -38,7 +38,6 @@ class Fault(Enum):
     SHARED = ("text in two files", True)
     NEAR = ("nearly the same text in two files", True)
     ONE_CLASS = ("only one class", True)
-    NO_NUMBER = ("label is not a number", True)
     CUT = ("answer cuts a word", False)  # training uses the whole word
     SPACE = ("space around answer", False)
     REPEATED = ("repeated question", False)
@@ -212,10 +211,6 @@ class TextFaults:
             yield Finding(Fault.ONE_CLASS, "", detail)
             return
         if balance.is_scale:
-            for label in balance.counts:
-                if number_in(label) is None:
-                    detail = f"label {label!r:.40} among numbers"
-                    yield Finding(Fault.NO_NUMBER, self._first_ids[label], detail)
             return
         for label in balance.single:
             yield Finding(Fault.RARE_CLASS, self._first_ids[label], f"class {label!r:.40}")

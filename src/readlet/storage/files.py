@@ -11,7 +11,6 @@ import io
 import os
 import stat
 import tempfile
-import warnings
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -81,8 +80,6 @@ def decoded_chunks(
     chosen = encoding_of(data, encoding or declared)
     if chosen == "utf-8" and (likely := likely_utf16(data)):
         raise _not_text(source, 0, chosen, likely, encoding)
-    if encoding and not chosen.startswith("utf") and is_utf8(data):
-        warnings.warn(f"{source}: looks like UTF-8, but is read as {encoding}", stacklevel=2)
     decoder = codecs.getincrementaldecoder(chosen)()
     while True:
         pending = len(decoder.getstate()[0])
@@ -234,11 +231,8 @@ def write_text(path: Path, text: str) -> None:
         stream.write(text)
 
 
-# UTF-32 first: its mark starts with that of UTF-16.
 _MARKS = {
     codecs.BOM_UTF8: "utf-8",
-    codecs.BOM_UTF32_LE: "utf-32",
-    codecs.BOM_UTF32_BE: "utf-32",
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
@@ -338,7 +332,7 @@ def locked(path: Path) -> Iterator[bool]:
     The operating system releases it when the process ends, even by a crash.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle = _open(path)
+    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)  # minus the umask
     try:
         yield acquire(handle, path)
     finally:
@@ -356,15 +350,6 @@ def locked_folder(folder: Path) -> Iterator[bool]:
         yield acquire(handle, folder)
     finally:
         os.close(handle)
-
-
-def _open(path: Path) -> int:
-    try:
-        return os.open(path, os.O_RDWR | os.O_CREAT, 0o666)  # minus the umask
-    except PermissionError:
-        if not path.exists():
-            raise
-        return os.open(path, os.O_RDONLY)  # another user's file: read access is enough to lock it
 
 
 def acquire(handle: int, path: Path) -> bool:
