@@ -32,7 +32,7 @@ CASES: list[tuple[Fault, list[Example], str]] = [
         [with_answer(NO_OFFSET, "l")],
         "'l': no offset given, occurs 3 times",
     ),
-    (Fault.CASE, [with_answer(4, "KILN")], "'KILN' at 4, is 'kiln' at 4"),
+    (Fault.MISPLACED, [with_answer(4, "KILN")], "'KILN' at 4, is at 4, spelled 'kiln'"),
     (Fault.NOWHERE, [with_answer(NO_OFFSET, "oven")], "'oven': no offset given"),
     (Fault.UNLABELLED, [replace(GOOD, answers=(), is_labelled=False)], ""),
     (Fault.NOWHERE, [with_answer(15, "Hollow Road")], "'Hollow Road' at 15"),

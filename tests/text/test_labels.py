@@ -57,11 +57,7 @@ def test_counts_and_shares() -> None:
     assert (balance.total, balance.unlabelled) == (4, 1)
     assert (balance.largest, balance.single) == ("pos", ["neg"])
     assert balance.summary() == "2 classes in 4 rows: neg 1 (25.0%), pos 3 (75.0%)"
-    assert balance.as_json() == {
-        "labels": {"neg": 1, "pos": 3},
-        "label_shares": {"neg": 0.25, "pos": 0.75},
-        "unlabelled": 1,
-    }
+    assert balance.shares == {"neg": 0.25, "pos": 0.75}
 
 
 def test_warnings_of_a_balance() -> None:

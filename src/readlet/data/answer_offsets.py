@@ -14,7 +14,6 @@ from readlet.types import NO_OFFSET, Span
 
 # Signs that are typed alike: a document has curly quotes and special spaces.
 _ALIKE = ("'‘’‚‛′", '"“”„‟″', " \t\n\r\u00a0\u2007\u2009\u200a\u202f\u3000")
-_TYPED = {ord(sign): alike[0] for alike in _ALIKE for sign in alike}
 
 
 def only_place(context: str, text: str) -> int:
@@ -66,15 +65,6 @@ def nearest_place(context: str, span: Span) -> Span | None:
 def other_spellings(context: str, text: str) -> list[Span]:
     """All occurrences of the text in any case and typography, spelled as in the context."""
     return _spellings(context, text, ignore_case=True) if text else []
-
-
-def differs_in_case(one: str, other: str) -> bool:
-    """Whether two spellings of a text differ in more than Unicode, quotes and spaces."""
-    return _typed(one) != _typed(other)
-
-
-def _typed(text: str) -> str:
-    return normalize("NFC", text).translate(_TYPED)
 
 
 def _spellings(context: str, text: str, *, ignore_case: bool) -> list[Span]:

@@ -54,7 +54,7 @@ _Reader = Callable[[Path, RowReader, OnFault], Iterator[Example | Sentence]]
 # The key of SQuAD's list of articles. Inside a string the quotes would be escaped.
 _LIST_OF_DATA = re.compile(r'"data"\s*:\s*\[')
 # No reader can be trained on such questions; other faults are left to `data check`.
-_UNUSABLE = {Fault.EMPTY, Fault.FLAG, Fault.UNLABELLED, Fault.NOWHERE, Fault.CASE}
+_UNUSABLE = {Fault.EMPTY, Fault.FLAG, Fault.UNLABELLED, Fault.NOWHERE}
 _UNUSABLE |= {Fault.MISPLACED, Fault.NO_OFFSET}
 
 
@@ -195,16 +195,7 @@ class StreamedIds:
 
     def own_id(self, identity: str) -> str:
         """The id itself the first time; then with a number that gives an id not in the stream."""
-        if not _contains(self._repeated, identity):
-            return identity
-        if identity not in self._next:
-            self._next[identity] = 2
-            return identity
-        number = self._next[identity]
-        while _contains(self._known, own := f"{identity}-{number}"):
-            number += 1
-        self._next[identity] = number + 1
-        return own
+        return self._numbered(identity, 1) if _contains(self._repeated, identity) else identity
 
     def new_id(self, preferred: str, of: str) -> str:
         """An id for an item made from the one with the id `of`: neither in the stream nor given.
@@ -215,12 +206,15 @@ class StreamedIds:
         is_free = not _contains(self._known, preferred)
         if is_free and not _contains(self._repeated, of):
             return preferred
-        number = self._next.get(preferred, 1 if is_free else 2)
-        own = preferred if number == 1 else f"{preferred}-{number}"
-        while _contains(self._known, own):
+        return self._numbered(preferred, 1 if is_free else 2)
+
+    def _numbered(self, identity: str, first: int) -> str:
+        number = self._next.get(identity, first)
+        own = identity if number == 1 else f"{identity}-{number}"
+        while number > 1 and _contains(self._known, own):
             number += 1
-            own = f"{preferred}-{number}"
-        self._next[preferred] = number + 1
+            own = f"{identity}-{number}"
+        self._next[identity] = number + 1
         return own
 
 

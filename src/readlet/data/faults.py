@@ -12,7 +12,7 @@ from html import unescape
 
 import regex
 
-from readlet.data.answer_offsets import differs_in_case, placement
+from readlet.data.answer_offsets import placement
 from readlet.text.labels import ClassBalance, balance_of, same_but_spelling
 from readlet.text.words import snap
 from readlet.types import NO_OFFSET, Example, Sentence, Span
@@ -29,7 +29,6 @@ class Fault(Enum):
     UNREADABLE = ("rest is unreadable", True)
     MISPLACED = ("misplaced answer", True)
     NO_OFFSET = ("answer without offset", True)
-    CASE = ("answer in another case", True)
     NOWHERE = ("answer not in context", True)
     EMPTY = ("empty field", True)
     CONTROL = ("control character", True)
@@ -115,9 +114,6 @@ def _place_fault(example: Example, answer: Span, spans: Sequence[tuple[int, int]
         return Finding(Fault.NOWHERE, example.id, shown)
     near = found.place
     several = f", occurs {found.occurring} times" if found.occurring > 1 else ""
-    if differs_in_case(near.text, answer.text):
-        detail = f"{shown}, is {near.text!r:.60} at {near.start}{several}"
-        return Finding(Fault.CASE, example.id, detail)
     other = "" if near.text == answer.text else f", spelled {near.text!r:.60}"
     if several:
         detail = f"{shown}{several}{other} (--fix takes the first)"

@@ -11,6 +11,7 @@ import io
 import os
 import stat
 import tempfile
+import time
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -24,6 +25,7 @@ from readlet.storage.overwrite import check_file
 CHUNK = 1 << 20
 # A longer row or article is an error in the file, and would fill the memory.
 MAX_PIECE = 64 << 20
+_DAY = 24 * 3600  # seconds
 
 
 @contextmanager
@@ -177,23 +179,13 @@ def atomic_bytes(path: Path, *, private: bool = False) -> Iterator[IO[bytes]]:
 
 
 def _draft(target: Path) -> tuple[int, str]:
-    """A new temporary file beside the target, locked; those of killed processes are removed."""
+    """A new temporary file beside the target; those of processes killed long ago are removed."""
     prefix, suffix = f".{target.name[:100]}.", ".readlet"
     for path in target.parent.glob(f"{glob.escape(prefix)}????????{suffix}"):
-        with suppress(OSError):  # another process has it, or may remove it at the same time
-            handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-            try:
-                if stat.S_ISREG(os.fstat(handle).st_mode) and acquire(handle, path):
-                    path.unlink()
-            finally:
-                os.close(handle)
-    while True:
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=prefix, suffix=suffix)
-        with suppress(OSError):  # a file system without locks
-            acquire(handle, Path(name))
-        if os.fstat(handle).st_nlink:
-            return handle, name
-        os.close(handle)  # removed as a leftover before it was locked
+        with suppress(OSError):  # another process may remove it at the same time
+            if time.time() - path.stat().st_mtime > _DAY:
+                path.unlink()
+    return tempfile.mkstemp(dir=target.parent, prefix=prefix, suffix=suffix)
 
 
 @contextmanager
@@ -334,7 +326,7 @@ def locked(path: Path) -> Iterator[bool]:
     path.parent.mkdir(parents=True, exist_ok=True)
     handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)  # minus the umask
     try:
-        yield acquire(handle, path)
+        yield _acquire(handle, path)
     finally:
         os.close(handle)
 
@@ -347,12 +339,12 @@ def locked_folder(folder: Path) -> Iterator[bool]:
         return
     handle = os.open(folder, os.O_RDONLY)
     try:
-        yield acquire(handle, folder)
+        yield _acquire(handle, folder)
     finally:
         os.close(handle)
 
 
-def acquire(handle: int, path: Path) -> bool:
+def _acquire(handle: int, path: Path) -> bool:
     """Lock an open file, if no other process has; the lock ends when the file is closed."""
     try:
         import fcntl

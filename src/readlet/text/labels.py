@@ -88,10 +88,9 @@ _IMBALANCED = 10  # the largest class has this many times the rows of the smalle
 
 @dataclass(frozen=True)
 class ClassBalance:
-    """The rows of each class, in the order of classes, and the rows without a label."""
+    """The rows of each class, in the order of classes."""
 
     counts: Mapping[str, int]
-    unlabelled: int = 0
 
     @property
     def total(self) -> int:
@@ -154,13 +153,6 @@ class ClassBalance:
             lines.append(f"{len(self.single):,} × class with one row: {shown}; add rows of it")
         return lines
 
-    def as_json(self) -> dict[str, Any]:
-        return {
-            "labels": dict(self.counts),
-            "label_shares": self.shares,
-            "unlabelled": self.unlabelled,
-        }
-
 
 def class_balance(sentences: Iterable[Sentence]) -> ClassBalance:
     return balance_of(Counter(sentence.label for sentence in sentences))
@@ -169,7 +161,7 @@ def class_balance(sentences: Iterable[Sentence]) -> ClassBalance:
 def balance_of(labels: Mapping[str | None, int]) -> ClassBalance:
     """The balance of counted labels; None is the label of unlabelled rows."""
     names = in_class_order(label for label in labels if label is not None)
-    return ClassBalance({name: labels[name] for name in names}, labels.get(None, 0))
+    return ClassBalance({name: labels[name] for name in names})
 
 
 def require_classes(source: str | Path, balance: ClassBalance) -> None:
