@@ -4,8 +4,6 @@ import random
 from unicodedata import normalize
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from readlet.bundled import corpus
 from readlet.data import read_examples
@@ -212,8 +210,3 @@ def test_accents_may_be_combining_characters() -> None:
 
 def test_every_type_has_an_example() -> None:
     assert set(EXAMPLES.values()) == set(TYPES)
-
-
-@given(st.text())
-def test_any_text_has_a_type(text: str) -> None:
-    assert question_type(text) in TYPES
