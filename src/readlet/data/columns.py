@@ -27,10 +27,6 @@ class Schema:
     other_names: Mapping[str, tuple[str, ...]]
     obvious: tuple[str, ...] = ()  # other names that need no warning
 
-    @property
-    def names(self) -> set[str]:
-        return {*self.fields, *(name for names in self.other_names.values() for name in names)}
-
 
 QUESTIONS = Schema(
     fields=(
@@ -80,7 +76,6 @@ TEXTS = Schema(
     obvious=("sentence", "Quality", "#1 String", "#2 String"),
 )
 FIELDS = tuple(dict.fromkeys((*QUESTIONS.fields, *TEXTS.fields)))
-KNOWN_NAMES = QUESTIONS.names | TEXTS.names
 _ASKING = {"question", *QUESTIONS.other_names["question"]}
 _TEXT_NAMES = {"text", *TEXTS.other_names["text"]}
 # Next to a question, these make a row one of question data, whatever else it has.
@@ -204,11 +199,6 @@ class ColumnFinder:
         if self._guessed.setdefault(field, name) == name and name not in self._schema.obvious:
             text = f"{self._source}: column {name!r:.40} is read as {field!r}"
             warnings.warn(text, stacklevel=2)
-
-
-def known_names(names: Iterable[str], columns: Columns) -> int:
-    """How many of the names are known columns."""
-    return sum(simple_name(name) in KNOWN_NAMES or name in columns.values() for name in names)
 
 
 def _may_be_guessed(field: str, found: Columns) -> bool:

@@ -33,12 +33,9 @@ from readlet.data.faults import Fault, context_faults, example_faults
 from readlet.data.json_files import read_json, read_jsonl
 from readlet.data.rows import Origin, Row, RowReader
 from readlet.data.tables import (
-    DELIMITERS,
     GlueTask,
     Item,
     glue_task,
-    header_rank,
-    is_blank_line,
     read_cola,
     read_csv,
     read_parquet,
@@ -91,12 +88,7 @@ def _reader_of(path: Path, data_format: DataFormat) -> _Reader:
         return read_json if _LIST_OF_DATA.search(head) else read_jsonl
     if glue_task(head) == "cola":
         return read_cola
-    header = next((line for line in head.split("\n") if not is_blank_line(line)), "")
-    known, cells = max(header_rank(header, one, data_format.columns) for one in DELIMITERS)
-    if cells > 1 or known:
-        return read_csv
-    fault = f"starts with {head.strip()[:20]!r}: unknown format"
-    raise bad_input(path, "", fault, "give SQuAD JSON, JSONL, CSV, Parquet or a GLUE file")
+    return read_csv
 
 
 def _is_parquet(path: Path) -> bool:

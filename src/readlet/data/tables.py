@@ -15,7 +15,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Literal, TextIO, TypeVar
 
-from readlet.data.columns import Columns, DataFormat, OnFault, known_names
+from readlet.data.columns import DataFormat, OnFault
 from readlet.data.rows import Row, RowReader, span_records
 from readlet.errors import InputError, ReadletError, bad_input, extra_needed
 from readlet.storage.files import MAX_PIECE, atomic_bytes, open_bytes, text_lines
@@ -40,13 +40,13 @@ def read_csv(path: Path, reader: RowReader, on_fault: OnFault) -> Iterator[Examp
 def _csv_rows(path: Path, reader: RowReader) -> Iterator[Row | InputError]:
     data_format, origin = reader.data_format, reader.origin
     lines = text_lines(path, data_format.encoding)
-    blank, header = next((n, line) for n, line in enumerate(lines) if not is_blank_line(line))
-    # The delimiter that gives the most known names, then the most cells.
-    delimiter = max(DELIMITERS, key=lambda one: header_rank(header, one, data_format.columns))
+    numbered = ((n, line) for n, line in enumerate(lines) if line.strip(f'{DELIMITERS} \r\n"'))
+    blank, header = next(numbered, (0, ""))
+    delimiter = max(DELIMITERS, key=lambda one: _cells_in(header, one))
     csv.field_size_limit(MAX_PIECE)
     cells_of = csv.reader(chain([header], lines), delimiter=delimiter, strict=True)
     try:
-        names = [cell.strip() for cell in next(cells_of)]
+        names = [cell.strip() for cell in next(cells_of, [])]
     except csv.Error as error:
         raise bad_input(path, "header", f"not valid CSV ({error})", "check its quotes") from None
     reader.require("header", names)
@@ -102,18 +102,11 @@ def _rows_of(
         yield bad_input(path, place, fault, "check its separators, and close and double its quotes")
 
 
-def is_blank_line(line: str) -> bool:
-    """Whether a line has no cell with content, whatever its delimiter."""
-    return not line.strip(f'{DELIMITERS} \r\n"')
-
-
-def header_rank(header: str, delimiter: str, columns: Columns) -> tuple[int, int]:
-    """How many known names the header has with this delimiter, and how many cells."""
+def _cells_in(header: str, delimiter: str) -> int:
     try:
-        cells = next(csv.reader([header], delimiter=delimiter), [])
+        return len(next(csv.reader([header], delimiter=delimiter), []))
     except csv.Error:
-        return 0, 0
-    return known_names((cell.strip() for cell in cells), columns), len(cells)
+        return 0
 
 
 def write_csv(stream: TextIO, items: Iterable[Example | Sentence], delimiter: str = ",") -> None:
