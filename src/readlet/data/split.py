@@ -7,6 +7,7 @@ Contexts that differ only in white space, case or Unicode normalisation count as
 
 import os
 import random
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -35,6 +36,7 @@ from readlet.types import Example, Sentence
 
 Parts = Mapping[str, float]
 """The share of each part, by name."""
+_PART = re.compile(r"(?P<name>[\w-]+)\s*=\s*(?P<share>0?\.\d*[1-9]\d*)")
 
 
 @dataclass(frozen=True)
@@ -56,18 +58,11 @@ def parse_parts(text: str) -> dict[str, float]:
     """Parse `train=0.8,dev=0.1,test=0.1`; the shares must add up to 1."""
     parts: dict[str, float] = {}
     for piece in text.split(","):
-        name, _, share = (word.strip() for word in piece.partition("="))
-        if not name.replace("-", "").replace("_", "").isalnum() or name in parts:
-            raise ReadletError(
-                f"--parts {text}: {name!r:.40}: invalid or repeated name; write NAME=SHARE,..."
-            )
-        try:
-            parts[name] = float(share)
-        except ValueError:
-            fault = f"{share!r:.40} is not a number"
-            raise ReadletError(f"--parts {text}: {fault}; write NAME=SHARE,...") from None
-        if not 0 < parts[name] < 1:
-            raise ReadletError(f"--parts {text}: the share of {name!r} must be between 0 and 1")
+        found = _PART.fullmatch(piece.strip())
+        if found is None or found["name"] in parts:
+            remedy = "write NAME=SHARE,... with different names and shares between 0 and 1"
+            raise ReadletError(f"--parts {text}: {piece!r:.40}; {remedy}")
+        parts[found["name"]] = float(found["share"])
     if abs(sum(parts.values()) - 1) > 1e-6:
         raise ReadletError(f"--parts {text}: the shares add up to {sum(parts.values()):g}, not 1")
     return parts
