@@ -151,16 +151,3 @@ def test_a_text_in_two_files(tmp_path: Path) -> None:
     (finding,) = report.files[1].findings
     assert (finding.fault, finding.id) == (Fault.SHARED, "1")
     assert finding.detail == f"text 'the same  words' is also in {train}"
-
-
-def test_report_as_json(tmp_path: Path, sound: list[Example]) -> None:
-    path = tmp_path / "a.json"
-    write_examples(path, [*sound, with_answer(14, "Hollow Lane")])
-    report = json.loads(json.dumps(check([str(path)]).as_json()))
-    assert report["wrong"] is True
-    (file,) = report["files"]
-    assert file["file"] == str(path)
-    assert (file["questions"], file["contexts"], file["unanswerable"]) == (4, 3, 1)
-    assert file["share_unanswerable"] == 0.25
-    assert file["problems"] == {"misplaced answer": 1}
-    assert file["findings"][0]["id"] == "g"

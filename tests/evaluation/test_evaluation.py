@@ -66,18 +66,6 @@ def test_the_evaluation_combines_its_parts(examples: list[Example]) -> None:
     assert got.against["exact_p"] != got.against["f1_p"]
 
 
-def test_the_best_threshold_gives_the_best_score(examples: list[Example]) -> None:
-    predictions = some_predictions(examples, 1)
-    # Without ties, the best score can be reached with `na_threshold`.
-    draw = random.Random(4)
-    na_probs = {example.id: draw.random() for example in examples}
-    raw = evaluate(examples, predictions, na_probs=na_probs).official
-    for name in ("exact", "f1"):
-        threshold = raw[f"best_{name}_thresh"]
-        at_best = evaluate(examples, predictions, na_probs=na_probs, na_threshold=threshold)
-        assert at_best.official[name] == pytest.approx(raw[f"best_{name}"], abs=1e-9)
-
-
 def test_the_data_determine_the_rules() -> None:
     answerable = [Example("a", "?", "The end", (Span(0, "The"),))]
     impossible = Example("b", "?", "The end")
