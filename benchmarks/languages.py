@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from readlet.data import read_questions
 from readlet.errors import ReadletError
 from readlet.evaluation.squad import rules_of, score_questions
-from readlet.evaluation.statistics import bootstrap_interval, paired_permutation
+from readlet.evaluation.statistics import bootstrap_intervals, paired_permutations
 from readlet.experiments.grid import plan
 from readlet.experiments.store import READER, find_finished
 from readlet.inference.evaluate_files import predict
@@ -131,8 +131,9 @@ def differences(found: Mapping[str, Mapping[str, Sequence[Scores]]], pairs: Pair
         for name, seeds in found[row].items():
             own = np.mean([scores[:, 1] for scores in seeds], axis=0)  # (questions,)
             other = np.mean([scores[:, 1] for scores in found[against][name]], axis=0)
-            low, high = bootstrap_interval(own - other)
-            p = paired_permutation(own, other)
+            gains = (own - other)[:, None]  # (questions, 1)
+            low, high = 100 * bootstrap_intervals(gains)[:, 0]
+            p = paired_permutations(gains)[0]
             gap = 100 * float((own - other).mean())
             interval = f"{low:+.2f} to {high:+.2f}"
             lines.append(f"| {row} | {against} | {name} | {gap:+.2f} | {interval} | {p:.3f} |")

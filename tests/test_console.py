@@ -13,15 +13,6 @@ def test_finished_items_count(
     assert capsys.readouterr().err == "reader: 6 of 9\nreader: 7 of 9\n"
 
 
-def test_the_last_line_has_all_items(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    seconds = iter((0.0, 11.0, 11.0, 12.0, 13.0))
-    monkeypatch.setattr("readlet.console.time.monotonic", lambda: next(seconds))
-    assert list(track("abc", 3, "reader")) == ["a", "b", "c"]
-    assert capsys.readouterr().err == "reader: 1 of 3\nreader: 3 of 3\n"
-
-
 def test_finished_items_count_in_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     assert list(track("ab", 9, "reader", done=7)) == ["a", "b"]

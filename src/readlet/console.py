@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -133,32 +133,44 @@ def highlighted(text: str, spans: Iterable[tuple[int, int]]) -> Text:
     return marked
 
 
-def track(items: Iterable[Item], total: int, label: str, *, done: int = 0) -> Iterator[Item]:
-    """Yield the items and show progress: a bar in a terminal, an occasional line elsewhere.
+class ProgressBar:
+    """A bar in a terminal, with the latest `text`; elsewhere an occasional line."""
 
-    `done` items of the total were finished before.
-    """
-    items = _until_interrupted(items)
-    if os.environ.get("RANK", "0") != "0":  # only the first of several processes shows it
-        yield from items
-        return
-    if sys.stderr.isatty():
-        with _bar("{task.description}") as progress:
-            yield from progress.track(items, total=total, completed=done, description=label)
-        return
-    last = time.monotonic()
-    number = said = done
-    for number, item in enumerate(items, done + 1):
-        yield item
-        if time.monotonic() - last > _SECONDS_BETWEEN_LINES:
-            last, said = time.monotonic(), number
-            say(f"{label}: {number} of {total}")
-    if done < said < number:  # a log does not end in the middle
-        say(f"{label}: {number} of {total}")
+    def __init__(self, label: str, total: int, done: int = 0, *, shown: bool = True) -> None:
+        self._label = label
+        self._total = total
+        self._shown = shown
+        self._bar: Progress | None = None
+        self._last = time.monotonic()
+        if shown and sys.stderr.isatty():
+            self._bar = _bar()
+            self._task = self._bar.add_task(label, total=total, completed=done, text="")
+
+    def __enter__(self) -> "ProgressBar":
+        if self._bar is not None:
+            self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def show(self, done: int, text: str = "") -> None:
+        if self._bar is not None:
+            self._bar.update(self._task, completed=done, text=text)
+        elif self._shown and time.monotonic() - self._last > _SECONDS_BETWEEN_LINES:
+            self._last = time.monotonic()
+            say(f"{self._label}: {done} of {self._total} {text}".rstrip())
+
+    def say(self, text: str) -> None:
+        """Print a message on its own line, above the bar."""
+        if self._bar is not None:
+            self._bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
+        elif self._shown:
+            say(text)
 
 
-def _bar(before: str, *after: str) -> "Progress":
-    """A bar with its count and the time left, between two texts."""
+def _bar() -> "Progress":
     # Imported where it is used: most commands end without a bar.
     from rich.progress import (
         BarColumn,
@@ -169,54 +181,17 @@ def _bar(before: str, *after: str) -> "Progress":
     )
 
     numbers = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    texts = (TextColumn(text) for text in after)
-    return Progress(TextColumn(before), *numbers, *texts, console=stderr_console, transient=True)
+    before, after = TextColumn("{task.description}"), TextColumn("{task.fields[text]}")
+    return Progress(before, *numbers, after, console=stderr_console, transient=True)
 
 
-def _until_interrupted(items: Iterable[Item]) -> Iterator[Item]:
-    """Libraries may swallow Ctrl-C, in the destructor of an object for example."""
-    for item in items:
-        if was_interrupted():
-            raise KeyboardInterrupt
-        yield item
-
-
-class TrainingBar:
-    """Progress of training: a bar with the latest metrics, or an occasional plain line."""
-
-    def __init__(self, total: int, done: int, *, shown: bool) -> None:
-        self._total = total
-        self._shown = shown
-        self._bar: Progress | None = None
-        self._last = 0.0
-        if shown and sys.stderr.isatty():
-            self._bar = _bar("training", "{task.description}")
-            self._task = self._bar.add_task("", total=total, completed=done)
-
-    def __enter__(self) -> "TrainingBar":
-        if self._bar is not None:
-            self._bar.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._bar is not None:
-            self._bar.stop()
-
-    def show(self, step: int, text: str) -> None:
-        if self._bar is not None:
-            self._bar.update(self._task, completed=step, description=text)
-        elif self._shown and time.monotonic() - self._last > _SECONDS_BETWEEN_LINES:
-            self._last = time.monotonic()
-            say(f"step {step} of {self._total}: {text}")
-
-    def say(self, text: str) -> None:
-        """Print a message on its own line, above the bar."""
-        if self._bar is not None:
-            self._bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
-        elif self._shown:
-            say(text)
+def track(items: Iterable[Item], total: int, label: str, *, done: int = 0) -> Iterator[Item]:
+    """Yield the items and show progress; `done` items of the total were finished before."""
+    shown = os.environ.get("RANK", "0") == "0"  # only the first of several processes shows it
+    with ProgressBar(label, total, done, shown=shown) as bar:
+        for number, item in enumerate(items, done + 1):
+            # Libraries may swallow Ctrl-C, in the destructor of an object for example.
+            if was_interrupted():
+                raise KeyboardInterrupt
+            yield item
+            bar.show(number)

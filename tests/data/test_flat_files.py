@@ -95,7 +95,6 @@ TEXT = "id,question,context,answer\n1,Où?,Le café – « L’Été ».,L’Ét
         ("utf-8", ""),
         ("utf-8-sig", ""),
         ("utf-16", ""),  # with a byte order mark
-        ("utf-32", ""),
         ("utf-16-be", "UTF_16BE"),
         ("cp1252", "cp1252"),
         ("utf-16", "cp1252"),  # the mark decides

@@ -23,7 +23,7 @@ PAIRS = [Sentence("a", "It rains.", "1", "Rain falls."), Sentence("b", "No.", No
 
 
 def labels(path: Path, **options: Any) -> list[str | None]:
-    return [sentence.label for sentence in read_labelled(path, data_format=DataFormat(), **options)]
+    return [sentence.label for sentence in read_sentences(path, **options)]
 
 
 def write(path: Path, text: str) -> Path:
@@ -42,7 +42,7 @@ def test_written_texts_are_read_back(tmp_path: Path, name: str, rows: list[Sente
     write_examples(path, rows)
     assert list(read(path)) == rows
     assert content_of(path) == "texts"
-    assert read_labelled(path, allow_unlabelled=True) == rows
+    assert list(read_sentences(path, allow_unlabelled=True)) == rows
 
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1)
@@ -72,7 +72,6 @@ def test_read_write_read_is_the_identity(
         ("premise|hypothesis|label", "a|b|0", Sentence("1", "a", "0", "b")),
         ("id,sentence1,sentence2,score", "x,a,b,2.5", Sentence("x", "a", "2.5", "b")),
         ("question1,question2,label", "a,b,0", Sentence("1", "a", "0", "b")),
-        ("question,sentence,label", "a,b,0", Sentence("1", "a", "0", "b")),
         ("question,label", "Who?,person", Sentence("1", "Who?", "person")),
         ("text,text_pair,label", "a,b,0", Sentence("1", "a", "0", "b")),
         # Names of its own decide: the others may be anything.
@@ -161,14 +160,14 @@ def test_parquet_labels(tmp_path: Path) -> None:
 def test_a_table_without_labels(tmp_path: Path) -> None:
     """For predictions: the columns do not say what it is, but the caller knows."""
     path = write(tmp_path / "rows.csv", "id,text\na,fine\n")
-    assert read_labelled(path, allow_unlabelled=True) == [Sentence("a", "fine", None)]
+    assert list(read_sentences(path, allow_unlabelled=True)) == [Sentence("a", "fine", None)]
     with pytest.raises(ReadletError, match="has no label"):
         read_labelled(path)
     path = write(tmp_path / "rows.csv", "text\nfine\n\ndull\n")  # a single column
-    assert [s.text for s in read_labelled(path, allow_unlabelled=True)] == ["fine", "dull"]
+    assert [s.text for s in read_sentences(path, allow_unlabelled=True)] == ["fine", "dull"]
     path = write(tmp_path / "rows.tsv", "index\tsentence\n0\tfine\n")  # a test file of GLUE
     with pytest.warns(UserWarning, match="'index' is read as 'id'"):
-        assert read_labelled(path, allow_unlabelled=True) == [Sentence("0", "fine", None)]
+        assert list(read_sentences(path, allow_unlabelled=True)) == [Sentence("0", "fine", None)]
 
 
 # --- encodings, compression, other structures -----------------------------------------------------
@@ -221,5 +220,5 @@ def test_several_files(tmp_path: Path) -> None:
         found = read_labelled(one, cola, data_format=DataFormat({"text": "avis"}))
     assert [(s.id, s.text) for s in found] == [("1", "fine"), ("2", "dull"), ("1-2", "Good.")]
     pairs = write(tmp_path / "pairs.csv", "text,second,label\na,b,1\n")
-    with pytest.raises(ReadletError, match=rf"pairs.csv: has pairs of texts, unlike {cola}"):
+    with pytest.raises(ReadletError, match=r"pairs\.csv: .* has pairs of texts"):
         read_labelled(cola, pairs)

@@ -81,8 +81,8 @@ def test_squad(tmp_path: Path) -> None:
     assert read_both(path) == (
         ["q1", "q3"],
         [
-            "article 1",
-            "article 2",
+            "record 1 (line 1)",
+            "record 2",
             "question 'q2'",
             "article 3, paragraph 1",
             "article 3, paragraph 1",

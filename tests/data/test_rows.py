@@ -30,18 +30,6 @@ def questions(path: Path, data_format: DataFormat = PLAIN) -> list[Example]:
     return items  # type: ignore[return-value]
 
 
-def test_jsonl(tmp_path: Path) -> None:
-    path = tmp_path / "rows.jsonl"
-    answers = [{"text": a.text, "answer_start": a.start} for a in FERRY.answers]
-    shared = {"context": CONTEXT, "title": "Ferries"}
-    rows: list[dict[str, Any]] = [
-        {"id": "f1", "question": FERRY.question, "answers": answers, "language": "en", **shared},
-        {"id": "f2", "question": NOBODY.question, "answers": [], **shared},
-    ]
-    path.write_text("\n\n".join(map(json.dumps, rows)))  # blank lines are allowed
-    assert questions(path) == [FERRY, NOBODY]
-
-
 @pytest.mark.parametrize("delimiter", [",", "\t"])
 @pytest.mark.parametrize("line_end", ["\n", "\r\n"])
 def test_csv_with_quotes_and_line_ends_in_cells(

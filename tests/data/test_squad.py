@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from readlet.data import read, read_examples, write_examples
+from readlet.data import read, write_examples
 from readlet.errors import ReadletError
 from readlet.types import Example, Span
 
@@ -91,11 +91,3 @@ def test_wrong_value_is_reported_with_its_question(
     path.write_text(squad_text("a river", [GOOD | change]))
     with pytest.raises(ReadletError, match=rf"odd\.json: {place}: .*; \w"):
         list(read(path))
-
-
-def test_answer_must_be_at_its_offset(tmp_path: Path, squad_text: Callable[..., str]) -> None:
-    path = tmp_path / "off.json"
-    answers = [{"text": "Arn", "answer_start": 25}]
-    path.write_text(squad_text(CONTEXT, [GOOD | {"answers": answers}]))
-    with pytest.raises(ReadletError, match=r"off\.json: question 'q': .*'Arn' .*25.*26"):
-        list(read_examples(path))

@@ -14,7 +14,6 @@ from readlet.evaluation.squad import (
     abstain_above,
     best_thresholds,
     normalise,
-    precision_recall,
     score_questions,
     summary,
 )
@@ -133,34 +132,6 @@ def oracle_thresholds(case: Case, scores: Mapping[str, tuple[float, float]]) -> 
     return result
 
 
-def oracle_precision_recall(
-    case: Case, scores: Mapping[str, tuple[float, float]]
-) -> dict[str, float]:
-    """The area under the steps of the precision-recall curve, one step for each probability."""
-    answerable = [key for key, golds in case.golds.items() if golds]
-    if not answerable:
-        return {}
-    columns = {
-        "pr_exact_ap": {key: scores[key][0] for key in answerable},
-        "pr_f1_ap": {key: scores[key][1] for key in answerable},
-        "pr_oracle_ap": dict.fromkeys(answerable, 1.0),
-    }
-    order = sorted(case.na_probs, key=case.na_probs.__getitem__)
-    steps = [list(tied) for _, tied in itertools.groupby(order, key=case.na_probs.__getitem__)]
-    result = {}
-    for name, column in columns.items():
-        area = right = recall = 0.0
-        seen = 0
-        for step in steps:
-            for key in step:
-                right += column.get(key, 0.0)
-            seen += len(step)
-            area += right / seen * (right / len(answerable) - recall)
-            recall = right / len(answerable)
-        result[name] = 100.0 * area
-    return result
-
-
 # --- Random data sets: every special case of the normalisation in a small vocabulary. ---------
 
 _VOCABULARY = (
@@ -220,10 +191,8 @@ def test_ten_thousand_random_sets_by_the_rules_of_2_0(seed: int) -> None:
         expected = oracle_scores(case, "2.0")
         scores = score_questions(case.examples(), case.predictions, "2.0")
         got = summary(scores) | best_thresholds(scores, case.na_probs)
-        got |= precision_recall(scores, case.na_probs)
         wanted = oracle_summary(expected, case.golds, "2.0")
         wanted |= oracle_thresholds(case, expected)
-        wanted |= oracle_precision_recall(case, expected)
         assert got == wanted, case
 
         refused = {

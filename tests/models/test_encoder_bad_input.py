@@ -171,12 +171,12 @@ class Unreachable(Exception):  # noqa: N818
 @pytest.mark.parametrize(
     ("name", "error", "fault"),
     [
-        ("bert-base-uncased", ConnectionError("no route"), "the hub cannot be reached (no route)"),
-        ("some/model", "LocalEntryNotFoundError", "the hub cannot be reached"),
-        ("some/model", "OfflineModeIsEnabled", "the hub cannot be reached"),
-        ("some/model", "Unreachable", "the hub cannot be reached (no address)"),
-        ("some/model", "RepositoryNotFoundError", "the hub rejects this name"),
-        ("a b/c", None, "neither a folder nor a name on the hub"),
+        ("bert-base-uncased", ConnectionError("no route"), "(no route)"),
+        ("some/model", "LocalEntryNotFoundError", "(not in the cache)"),
+        ("some/model", "OfflineModeIsEnabled", "(offline)"),
+        ("some/model", "Unreachable", "(no address)"),
+        ("some/model", "RepositoryNotFoundError", "(404 Client Error)"),
+        ("a b/c", None, "found on the hub"),
     ],
 )
 def test_a_name_without_a_network(

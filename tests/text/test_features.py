@@ -236,15 +236,6 @@ def test_equal_words_of_two_languages_are_two_forms() -> None:
     assert counted == Counter({("es", "me"): 1, ("es", "Me"): 1, ("en", "me"): 1})
 
 
-def test_turkish_answers_end_before_the_apostrophe() -> None:
-    context = "Ev Ankara'da."
-    example = Example("a", "Ev nerede?", context, (Span(3, "Ankara"),), language="tr")
-    (row,) = encode([example], SPEAKING, WIDE).row_label
-    assert row.tolist() == [1, 1]
-    assert CUT not in encode([example], SPEAKING, WIDE).notes
-    assert CUT in encode([example], KNOWN, WIDE).notes  # as in readers without languages
-
-
 def test_questions_without_spaces_may_have_more_words() -> None:
     windows = Windows(50, 10, 5)
     thai = Example("a", "ใครสร้างโรงสี", "1904", language="th")

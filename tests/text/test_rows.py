@@ -152,7 +152,7 @@ def test_results_are_those_of_make_and_memory_is_bounded(calls: list[list[str]])
         asked.extend(texts)
         return [hash(text) for text in texts]
 
-    remembered = SizedCache(make, len, most=6)
+    remembered = SizedCache(make, most=6)
     last: list[str] = []  # the same memory, as a plain list
     for texts in calls:
         asked.clear()

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from readlet.errors import ReadletError
+from readlet.errors import InputError, ReadletError
 from readlet.text import vectors
 from readlet.text.vectors import (
     ANY,
@@ -48,37 +48,33 @@ def test_both_kinds_plain_and_gzip(write: Write, text: str, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "place", "fault"),
+    ("text", "place"),
     [
-        ("sea 1 2 3\nship 1 2\noar 1 2 3\n", "line 2", "2 numbers instead of 3"),
-        ("sea 1 2 3\nship 1 2 3 4\n", "line 2", "more than 3"),
-        ("2 3\nsea 1 2 3\nship 1 2\n", "line 3", "2 numbers instead of 3"),
-        ("2 3\nsea 1 2 3 4\nship 1 2 3 4\n", "line 2", "more than 3"),
-        ("3 3\nsea 1 2 3\nship 1 2 3\n", "", "ends after 2 of 3 words"),
-        ("1 3\nsea 1 2 3\nship 1 2 3\n", "line 3", "says 1 words, but there are more"),
-        ("sea 1 2 3\nship 1 2", "line 2", "2 numbers instead of 3"),  # the last line is cut
-        ("sea 1 2 3\nship 1 - 3\n", "line 2", "'-' is not a number"),
-        ("2 3\nsea 1 2 3\nship 1 2 x3\n", "line 3", "'x3' is not a number"),
-        ("sea 1 2 3\nship 1 nan 3\n", "line 2", "not finite"),
-        ("2 3\nsea 1 2 inf\nship 1 2 3\n", "line 2", "not finite"),
-        ("sea\n", "line 1", "not a word and its numbers"),
-        ("0 3\n", "", "no word"),
-        ("sea 1 2 3\n\nship 1 2 3\n", "line 2", "0 numbers"),
-        ("", "", "empty"),
+        ("sea 1 2 3\nship 1 2\noar 1 2 3\n", "line 2"),
+        ("sea 1 2 3\nship 1 2 3 -4\n", "line 2"),
+        ("2 3\nsea 1 2 3\nship 1 2\n", "line 3"),
+        ("2 3\nsea 1 2 3 4e-05\nship 1 2 3 4\n", "line 2"),
+        ("3 3\nsea 1 2 3\nship 1 2 3\n", ""),
+        ("sea 1 2 3\nship 1 2", "line 2"),  # the last line is cut
+        ("sea 1 2 3\nship 1 - 3\n", "line 2"),
+        ("2 3\nsea 1 2 3\nship 1 2 x3\n", "line 3"),
+        ("sea 1 2 3\nship 1 nan 3\n", "line 2"),
+        ("2 3\nsea 1 2 inf\nship 1 2 3\n", "line 2"),
+        ("sea\n", "line 1"),
+        ("0 3\n", ""),
+        ("sea 1 2 3\n\nship 1 2 3\n", "line 2"),
+        ("", ""),
     ],
 )
 @pytest.mark.parametrize("block", [1, 4096])
 def test_faults_are_reported_with_file_and_line(
-    write: Write, monkeypatch: pytest.MonkeyPatch, block: int, text: str, place: str, fault: str
+    write: Write, monkeypatch: pytest.MonkeyPatch, block: int, text: str, place: str
 ) -> None:
     monkeypatch.setattr(vectors, "_BLOCK", block)
     path = write(text)
-    with pytest.raises(ReadletError) as caught:
+    with pytest.raises(InputError) as caught:
         read_vectors(path, 100)
-    message = str(caught.value)
-    assert message.startswith(f"{path}: {place}: " if place else f"{path}: ")
-    assert fault in message
-    assert "\n" not in message
+    assert (caught.value.source, caught.value.place) == (path, place)
 
 
 def test_vectors_of_several_files_are_concatenated(write: Write) -> None:

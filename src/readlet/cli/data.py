@@ -145,13 +145,10 @@ def convert(
     data_format = DataFormat.parse(column, encoding)
     done = convert_files(files, out, data_format, overwrite=overwrite)
     if as_json:
-        print_json(done.as_json(), indent=1)
+        print_json(done, indent=1)
         return
-    counts = f"{done.questions:,} questions on {done.contexts:,} contexts"
-    if done.texts:
-        counts = f"{done.texts:,} texts"
-    text = f"Wrote {out}: {counts}."
-    console.print(text, markup=False, soft_wrap=True)
+    for content, count in done.items():
+        console.print(f"Wrote {out}: {count:,} {content}.", markup=False, soft_wrap=True)
 
 
 @app.command()
@@ -161,8 +158,7 @@ def split(
         Path,
         typer.Option(
             metavar="OUT",
-            help="A folder for train.csv and so on, or a data file as prefix: "
-            "mine.csv gives mine-train.csv.",
+            help="The folder for the parts: train.csv and so on.",
         ),
     ],
     parts: Annotated[
@@ -255,7 +251,7 @@ def unanswerable(
     if as_json:
         print_json(summary.as_json(), indent=1)
     else:
-        show_summary(summary, str(out), share, list_all=list_all)
+        show_summary(summary, str(out), list_all=list_all)
 
 
 def show_report(report: "CheckReport", *, list_all: bool) -> None:
@@ -325,7 +321,7 @@ def _problems(file: "FileReport", list_all: bool) -> Table:
     return table
 
 
-def show_summary(summary: "Summary", out: str, share: float, *, list_all: bool) -> None:
+def show_summary(summary: "Summary", out: str, *, list_all: bool) -> None:
     console.print(
         f"Wrote {escape(out)}: {summary.questions:,} questions, "
         f"{summary.impossible:,} ({summary.share:.1%}) unanswerable."
@@ -333,11 +329,7 @@ def show_summary(summary: "Summary", out: str, share: float, *, list_all: bool) 
     console.print(f"  new: {summary.added:,}, paired with other contexts")
     for reason, ids in summary.left.items():
         console.print(f"  not paired: {len(ids):,} {reason} ({some(ids, list_all=list_all)})")
-    if not summary.wanted:
-        console.print(
-            f"  no question was added: {summary.share:.1%} is the nearest possible to {share:.1%}"
-        )
-    elif summary.added < summary.wanted:
+    if summary.added < summary.wanted:
         console.print(
             f"  {summary.wanted:,} would be needed: no question is paired twice, "
             "so this is the largest share that the data allows"

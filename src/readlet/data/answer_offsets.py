@@ -5,7 +5,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from unicodedata import normalize
 
 import regex
@@ -13,11 +12,8 @@ import regex
 from readlet.text.words import snap
 from readlet.types import NO_OFFSET, Span
 
-# A grapheme cluster, accents included: é is never split.
-_CHARACTER = regex.compile(r"\X")
-# Typing gives straight quotes and plain spaces where a document has others.
-_TYPED = {ord(sign): "'" for sign in "‘’‚‛′"} | {ord(sign): '"' for sign in "“”„‟″"}
-_TYPED |= {ord(sign): " " for sign in "\t\n\r\u00a0\u2007\u2009\u200a\u202f\u3000"}
+# Signs that are typed alike: a document has curly quotes and special spaces.
+_ALIKE = ("'‘’‚‛′", '"“”„‟″', " \t\n\r\u00a0\u2007\u2009\u200a\u202f\u3000")
 
 
 def only_place(context: str, text: str) -> int:
@@ -71,47 +67,20 @@ def other_spellings(context: str, text: str) -> list[Span]:
     return _spellings(context, text, ignore_case=True) if text else []
 
 
-def differs_in_case(one: str, other: str) -> bool:
-    """Whether two spellings of a text differ in more than Unicode, quotes and spaces."""
-    return _typed(one) != _typed(other)
-
-
-def _typed(text: str) -> str:
-    return normalize("NFC", text).translate(_TYPED)
-
-
 def _spellings(context: str, text: str, *, ignore_case: bool) -> list[Span]:
-    """Search in normalised text; only matches of whole characters are mapped back.
+    """In any typography; ß equals ss if case is ignored. An accent stays with its letter."""
+    flags = regex.V1 | (regex.IGNORECASE | regex.FULLCASE if ignore_case else 0)
+    pattern = "".join(map(_in_any_form, normalize("NFC", text)))
+    found = regex.finditer(rf"{pattern}(?!\p{{M}})", context, flags, overlapped=True)
+    return [Span(match.start(), match[0]) for match in found]
 
-    Normalisation and case folding change lengths (ß is folded to ss), so each character is
-    converted on its own, and its offset in the context is kept.
-    """
 
-    def pieces(characters: list[str]) -> list[str]:
-        return [_typed(c.casefold() if ignore_case else c) for c in characters]
-
-    if context.isascii() and text.isascii():
-        there, wanted = context.translate(_TYPED), text.translate(_TYPED)
-        if ignore_case:
-            there, wanted = there.lower(), wanted.lower()
-        ends = ((at, at + len(text)) for at in _places(there, wanted))
-        return [Span(start, context[start:end]) for start, end in ends]
-    characters = _CHARACTER.findall(context)
-    converted = pieces(characters)
-    # Offsets of the characters, and of the end: in the converted text -> in the context.
-    ours = dict(
-        zip(
-            accumulate(map(len, converted), initial=0),
-            accumulate(map(len, characters), initial=0),
-            strict=True,
-        )
-    )
-    wanted = "".join(pieces(_CHARACTER.findall(text)))
-    return [
-        Span(ours[place], context[ours[place] : ours[place + len(wanted)]])
-        for place in _places("".join(converted), wanted)
-        if place in ours and place + len(wanted) in ours
-    ]
+def _in_any_form(character: str) -> str:
+    """A pattern: é may be one character or two."""
+    if alike := next((signs for signs in _ALIKE if character in signs), ""):
+        return f"[{alike}]"
+    apart = normalize("NFD", character)
+    return regex.escape(character) if apart == character else f"(?:{character}|{apart})"
 
 
 def _cuts(context: str, place: Span) -> bool:

@@ -25,14 +25,7 @@ class Schema:
     required: tuple[str, ...]
     # Used if the file has no column of the field's own name, and only one of these.
     other_names: Mapping[str, tuple[str, ...]]
-    pairs: tuple[tuple[str, str], ...] = ()  # common names of `text` and `second` together
     obvious: tuple[str, ...] = ()  # other names that need no warning
-
-    @property
-    def names(self) -> set[str]:
-        paired = (name for pair in self.pairs for name in pair)
-        others = (name for names in self.other_names.values() for name in names)
-        return {*self.fields, *others, *paired}
 
 
 QUESTIONS = Schema(
@@ -68,32 +61,23 @@ TEXTS = Schema(
         "text": (
             *("sentence", "review", "content", "comment", "tweet", "message", "document"),
             *("utterance", "headline", "query", "question", "body", "review_text", "text_a"),
-            *("sentence1", "text1", "premise", "first"),
+            *("sentence1", "text1", "question1", "premise", "first"),
+            "#1_string",
         ),
         "second": (
-            *("second_text", "second_sentence", "sentence2", "text2", "text_b", "text_pair"),
-            "hypothesis",
+            *("second_text", "second_sentence", "sentence2", "text2", "question2", "text_b"),
+            *("text_pair", "hypothesis", "#2_string"),
         ),
         "label": (
             *("class", "category", "sentiment", "score", "labels", "target", "rating", "stars"),
             *("intent", "topic", "polarity", "gold_label", "label_text", "quality"),
         ),
     },
-    pairs=(
-        ("sentence1", "sentence2"),
-        ("text1", "text2"),
-        ("text_a", "text_b"),
-        ("question1", "question2"),
-        ("premise", "hypothesis"),
-        ("question", "sentence"),
-        ("query", "document"),
-    ),
-    obvious=("sentence",),
+    obvious=("sentence", "Quality", "#1 String", "#2 String"),
 )
 FIELDS = tuple(dict.fromkeys((*QUESTIONS.fields, *TEXTS.fields)))
-KNOWN_NAMES = QUESTIONS.names | TEXTS.names
 _ASKING = {"question", *QUESTIONS.other_names["question"]}
-_TEXT_NAMES = {"text", *TEXTS.other_names["text"], *(first for first, _ in TEXTS.pairs)}
+_TEXT_NAMES = {"text", *TEXTS.other_names["text"]}
 # Next to a question, these make a row one of question data, whatever else it has.
 _OF_QUESTIONS = {
     *("context", "passage", "paragraph"),
@@ -170,8 +154,6 @@ class ColumnFinder:
         """The column of each field that has one."""
         key = tuple(names)
         if key not in self._found:
-            if len(self._found) > 1000:  # every row has other names
-                self._found.clear()
             self._found[key] = self._resolve(key)
         return self._found[key]
 
@@ -201,34 +183,22 @@ class ColumnFinder:
         found = {field: wanted[field] for field in fields if wanted.get(field) in names}
         used = {*found.values(), *self._columns.values()}
         spare = {simple_name(name): name for name in names if name not in used}
-        if not {"text", "second"} & {*found, *self._columns}:
-            for pair in self._schema.pairs:
-                if all(name in spare for name in pair):
-                    for field, name in zip(("text", "second"), pair, strict=True):
-                        found[field] = spare.pop(name)
-                        self._report(field, found[field])
-                    break
-        for field in fields:
-            if field in found or field in self._columns or not _may_be_guessed(field, found):
+        for target in fields:
+            if target in found or target in self._columns or not _may_be_guessed(target, found):
                 continue
-            common = (field, *self._schema.other_names.get(field, ()))
-            if field == "answer" and "answer_start" in found:
+            common = (target, *self._schema.other_names.get(target, ()))
+            if target == "answer" and "answer_start" in found:
                 common = (*common, "text")  # next to a context and a start, as in flat SQuAD
             matching = [name for name in common if name in spare]
             if len(matching) == 1:
-                found[field] = spare.pop(matching[0])
-                self._report(field, found[field])
+                found[target] = spare.pop(matching[0])
+                self._report(target, found[target])
         return found
 
     def _report(self, field: str, name: str) -> None:
         if self._guessed.setdefault(field, name) == name and name not in self._schema.obvious:
             text = f"{self._source}: column {name!r:.40} is read as {field!r}"
             warnings.warn(text, stacklevel=2)
-
-
-def known_names(names: Iterable[str], columns: Columns) -> int:
-    """How many of the names are known columns."""
-    return sum(simple_name(name) in KNOWN_NAMES or name in columns.values() for name in names)
 
 
 def _may_be_guessed(field: str, found: Columns) -> bool:

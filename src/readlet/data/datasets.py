@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 from readlet.bundled import NAMES, corpus
 from readlet.data.columns import (
     PLAIN,
-    Columns,
     Content,
     DataFormat,
     NoColumnError,
@@ -34,30 +33,25 @@ from readlet.data.faults import Fault, context_faults, example_faults
 from readlet.data.json_files import read_json, read_jsonl
 from readlet.data.rows import Origin, Row, RowReader
 from readlet.data.tables import (
-    DELIMITERS,
     GlueTask,
     Item,
     glue_task,
-    header_rank,
-    is_blank_line,
+    read_cola,
     read_csv,
-    read_glue,
     read_parquet,
-    unnamed_task,
 )
 from readlet.errors import InputError, bad_input, extra_needed
 from readlet.storage.files import open_bytes, text_chunks
-from readlet.text.labels import place_of
+from readlet.text.labels import place_of, require_one_kind
 from readlet.text.words import word_spans
 from readlet.types import Example, Sentence
 
 PREFIX, _BUNDLED = "hub:", "bundled:"
 _Reader = Callable[[Path, RowReader, OnFault], Iterator[Example | Sentence]]
-# A string (with a colon after it if it is a key) or a bracket.
-_JSON_PIECE = re.compile(r'"((?:[^"\\]|\\.)*)"(\s*:)?|[{}\[\]]')
-_JSON_LINE = re.compile(r'^\{\s*".*\}\s*$', re.MULTILINE)
+# The key of SQuAD's list of articles. Inside a string the quotes would be escaped.
+_LIST_OF_DATA = re.compile(r'"data"\s*:\s*\[')
 # No reader can be trained on such questions; other faults are left to `data check`.
-_UNUSABLE = {Fault.EMPTY, Fault.FLAG, Fault.UNLABELLED, Fault.NOWHERE, Fault.CASE}
+_UNUSABLE = {Fault.EMPTY, Fault.FLAG, Fault.UNLABELLED, Fault.NOWHERE}
 _UNUSABLE |= {Fault.MISPLACED, Fault.NO_OFFSET}
 
 
@@ -91,40 +85,15 @@ def _reader_of(path: Path, data_format: DataFormat) -> _Reader:
     if start == "[":
         return partial(read_json, key="")
     if start == "{":
-        return read_json if _is_json_list(head, data_format.columns) else read_jsonl
-    if task := unnamed_task(head):
-        return partial(read_glue, task=task)
-    header = next((line for line in head.split("\n") if not is_blank_line(line)), "")
-    known, cells = max(header_rank(header, one, data_format.columns) for one in DELIMITERS)
-    # The first line of JSONL may be damaged.
-    if not known and _JSON_LINE.search(head):
-        return read_jsonl
-    if cells > 1 or known:
-        return read_csv
-    fault = f"starts with {head.strip()[:20]!r}: unknown format"
-    raise bad_input(path, "", fault, "give SQuAD JSON, JSONL, CSV, Parquet or a GLUE file")
+        return read_json if _LIST_OF_DATA.search(head) else read_jsonl
+    if glue_task(head) == "cola":
+        return read_cola
+    return read_csv
 
 
 def _is_parquet(path: Path) -> bool:
     with open_bytes(path) as stream:
         return stream.read(4) == b"PAR1"
-
-
-def _is_json_list(head: str, columns: Columns) -> bool:
-    """Whether the first object has a top-level key "data" and is not a row of a flat file."""
-    keys = set()
-    depth = 0
-    for piece in _JSON_PIECE.finditer(head):
-        if piece[0] in "{[":
-            depth += 1
-        elif piece[0] in "}]":
-            depth -= 1
-            if not depth:
-                break
-        elif depth == 1 and piece[2]:
-            keys.add(piece[1])
-    row = {columns.get(field, field) for field in ("question", "context", "text", "label")}
-    return "data" in keys and not keys & (row | {"annotations", "predictions"})
 
 
 def _hub_rows(source: str) -> Iterator[Row]:
@@ -218,16 +187,7 @@ class StreamedIds:
 
     def own_id(self, identity: str) -> str:
         """The id itself the first time; then with a number that gives an id not in the stream."""
-        if not _contains(self._repeated, identity):
-            return identity
-        if identity not in self._next:
-            self._next[identity] = 2
-            return identity
-        number = self._next[identity]
-        while _contains(self._known, own := f"{identity}-{number}"):
-            number += 1
-        self._next[identity] = number + 1
-        return own
+        return self._numbered(identity, 1) if _contains(self._repeated, identity) else identity
 
     def new_id(self, preferred: str, of: str) -> str:
         """An id for an item made from the one with the id `of`: neither in the stream nor given.
@@ -238,12 +198,15 @@ class StreamedIds:
         is_free = not _contains(self._known, preferred)
         if is_free and not _contains(self._repeated, of):
             return preferred
-        number = self._next.get(preferred, 1 if is_free else 2)
-        own = preferred if number == 1 else f"{preferred}-{number}"
-        while _contains(self._known, own):
+        return self._numbered(preferred, 1 if is_free else 2)
+
+    def _numbered(self, identity: str, first: int) -> str:
+        number = self._next.get(identity, first)
+        own = identity if number == 1 else f"{identity}-{number}"
+        while number > 1 and _contains(self._known, own):
             number += 1
-            own = f"{preferred}-{number}"
-        self._next[preferred] = number + 1
+            own = f"{identity}-{number}"
+        self._next[identity] = number + 1
         return own
 
 
@@ -360,22 +323,15 @@ def read_sentences(
         yield item
 
 
-def read_labelled(
-    *sources: str | Path,
-    data_format: DataFormat = PLAIN,
-    allow_unlabelled: bool = False,
-) -> list[Sentence]:
+def read_labelled(*sources: str | Path, data_format: DataFormat = PLAIN) -> list[Sentence]:
     """The texts of all sources with unique ids, since predictions are stored by id."""
     sentences: list[Sentence] = []
     for source in sources:
-        read_here = list(read_sentences(source, data_format, allow_unlabelled=allow_unlabelled))
+        read_here = list(read_sentences(source, data_format))
         if not read_here:
             raise bad_input(source, "", "contains no texts", "check how the file was created")
-        if sentences and (sentences[0].second is None) != (read_here[0].second is None):
-            fault = f"has {'single texts' if read_here[0].second is None else 'pairs of texts'}"
-            remedy = "give files of one kind"
-            raise bad_input(source, "", f"{fault}, unlike {sources[0]}", remedy)
         sentences += read_here
+        require_one_kind(source, read_here[:1], pairs=sentences[0].second is not None)
     warn_of_repeated_ids(sentences, "a number is appended")
     return with_own_ids(sentences)
 

@@ -12,8 +12,8 @@ from html import unescape
 
 import regex
 
-from readlet.data.answer_offsets import differs_in_case, placement
-from readlet.text.labels import ClassBalance, balance_of, number_in, same_but_spelling
+from readlet.data.answer_offsets import placement
+from readlet.text.labels import ClassBalance, balance_of, same_but_spelling
 from readlet.text.words import snap
 from readlet.types import NO_OFFSET, Example, Sentence, Span
 
@@ -29,7 +29,6 @@ class Fault(Enum):
     UNREADABLE = ("rest is unreadable", True)
     MISPLACED = ("misplaced answer", True)
     NO_OFFSET = ("answer without offset", True)
-    CASE = ("answer in another case", True)
     NOWHERE = ("answer not in context", True)
     EMPTY = ("empty field", True)
     CONTROL = ("control character", True)
@@ -38,7 +37,6 @@ class Fault(Enum):
     SHARED = ("text in two files", True)
     NEAR = ("nearly the same text in two files", True)
     ONE_CLASS = ("only one class", True)
-    NO_NUMBER = ("label is not a number", True)
     CUT = ("answer cuts a word", False)  # training uses the whole word
     SPACE = ("space around answer", False)
     REPEATED = ("repeated question", False)
@@ -116,9 +114,6 @@ def _place_fault(example: Example, answer: Span, spans: Sequence[tuple[int, int]
         return Finding(Fault.NOWHERE, example.id, shown)
     near = found.place
     several = f", occurs {found.occurring} times" if found.occurring > 1 else ""
-    if differs_in_case(near.text, answer.text):
-        detail = f"{shown}, is {near.text!r:.60} at {near.start}{several}"
-        return Finding(Fault.CASE, example.id, detail)
     other = "" if near.text == answer.text else f", spelled {near.text!r:.60}"
     if several:
         detail = f"{shown}{several}{other} (--fix takes the first)"
@@ -212,10 +207,6 @@ class TextFaults:
             yield Finding(Fault.ONE_CLASS, "", detail)
             return
         if balance.is_scale:
-            for label in balance.counts:
-                if number_in(label) is None:
-                    detail = f"label {label!r:.40} among numbers"
-                    yield Finding(Fault.NO_NUMBER, self._first_ids[label], detail)
             return
         for label in balance.single:
             yield Finding(Fault.RARE_CLASS, self._first_ids[label], f"class {label!r:.40}")

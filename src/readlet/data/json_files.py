@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from pathlib import Path
-from typing import Any, Literal, TextIO
+from typing import Any, TextIO
 
 from readlet.data.columns import NoColumnError, OnFault
 from readlet.data.labelling import row_of
@@ -163,22 +163,19 @@ class JsonStream:
         return bool(added)
 
 
-_ItemKind = Literal["row", "article"]
-
-
 def read_json(
     path: Path, rows: RowReader, on_fault: OnFault, *, key: str = "data"
 ) -> Iterator[Example | Sentence]:
-    """Stream the items of the list under `key` (empty: of an array), one item at a time."""
+    """Stream the items of the list under `key` (empty: of an array): all articles, or all rows."""
     stream = JsonStream(path, text_chunks(path, rows.data_format.encoding))
-    kind: _ItemKind | None = None
+    are_articles = False
     for number, item in enumerate(stream.items(key), 1):
         item = row_of(item) if isinstance(item, dict) else item
-        kind = _kind(item, rows, kind)
-        rows.origin.kind = "" if kind == "article" else "json"
-        if kind == "article":
+        are_articles |= isinstance(item, dict) and "paragraphs" in item
+        if are_articles:
             yield from _article_examples(path, number, item, on_fault)
             continue
+        rows.origin.kind = "json"
         try:
             if not isinstance(item, dict):
                 fault = f"is {item!r:.40}, not an object"
@@ -191,18 +188,6 @@ def read_json(
             on_fault(bad_input(path, place, error.fault, error.remedy))
         else:
             yield row
-
-
-def _kind(item: Any, rows: RowReader, last: _ItemKind | None) -> _ItemKind:
-    """What an item is: by its fields; else like the last one; else the most similar kind."""
-    if isinstance(item, dict) and "paragraphs" in item:
-        return "article"
-    if rows.is_row(item):
-        return "row"
-    if last is not None:
-        return last
-    # A record whose columns have other names, or a damaged article.
-    return "row" if isinstance(item, dict) and "title" not in item else "article"
 
 
 def read_jsonl(path: Path, reader: RowReader, on_fault: OnFault) -> Iterator[Example | Sentence]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from readlet.data import content_of
-from readlet.data.answer_offsets import Placement, differs_in_case, placement
+from readlet.data.answer_offsets import Placement, placement
 from readlet.data.check import ReadableItems
 from readlet.data.columns import PLAIN, DataFormat
 from readlet.data.faults import CONTROL
@@ -171,9 +171,7 @@ def _placed(example: Example, spans: Iterable[Span], changes: Changes) -> Iterat
 
 def _reasons(span: Span, found: Placement) -> Iterator[str]:
     place = found.place
-    if differs_in_case(place.text, span.text):
-        yield "answer written in the case of the context"
-    elif place.text != span.text:
+    if place.text != span.text:
         yield "answer spelled as in the context"
     if span.start == NO_OFFSET:
         which = "the first occurrence" if found.occurring > 1 else "its only occurrence"

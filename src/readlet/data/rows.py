@@ -106,13 +106,6 @@ class RowReader:
         """Whether the rows are texts with labels."""
         return self._content == "texts"
 
-    def is_row(self, item: Any) -> bool:
-        """Whether an item of a JSON list is a row, not an article of SQuAD."""
-        if not isinstance(item, dict) or "paragraphs" in item:
-            return False
-        found = self.of(list(item)).find(list(item))
-        return not {"question", "context", "text"}.isdisjoint(found)
-
     def item(self, row: Row) -> Example | Sentence:
         finder = self.of(row.names)
         if not self._has_columns:
@@ -147,10 +140,6 @@ class RowReader:
             for field, name in columns.items()
             if _is_given(field, value := values.get(name))
         }
-        if "answer_start" in present and not present.keys() & {"answer", "answers"}:
-            start = _parse(present["answer_start"])
-            if start in (0, NO_OFFSET) or is_missing(start):
-                del present["answer_start"]  # a placeholder next to a missing answer
         context = self._text(row, columns, "context")
         answers = _answers(source, place, present, context)
         # Without a column for labels, a question is unlabelled, not impossible.
@@ -311,10 +300,7 @@ def _answers(
             raise bad_input(source, place, fault, "remove one of the two fields")
         return listed
     if "answer" not in row:
-        if "answer_start" in row:
-            fault = "'answer_start' without 'answer'"
-            raise bad_input(source, place, fault, "give both, or neither")
-        return ()
+        return ()  # an offset next to a missing answer is a placeholder
     text = text_field(source, place, row, "answer")
     return (located(offset(source, place, _parse(row.get("answer_start"))), text, context),)
 

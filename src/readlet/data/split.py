@@ -7,6 +7,7 @@ Contexts that differ only in white space, case or Unicode normalisation count as
 
 import os
 import random
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -24,18 +25,18 @@ from readlet.data.rows import Origin
 from readlet.data.writing import (
     OwnRow,
     arranged,
-    check_target,
     is_output,
     output_kind,
     own_row,
     write_own_rows,
 )
 from readlet.errors import ReadletError, bad_input
-from readlet.storage.overwrite import check_file, check_folder, make_folder
+from readlet.storage.overwrite import check_folder, make_folder
 from readlet.types import Example, Sentence
 
 Parts = Mapping[str, float]
 """The share of each part, by name."""
+_PART = re.compile(r"(?P<name>[\w-]+)\s*=\s*(?P<share>0?\.\d*[1-9]\d*)")
 
 
 @dataclass(frozen=True)
@@ -57,39 +58,25 @@ def parse_parts(text: str) -> dict[str, float]:
     """Parse `train=0.8,dev=0.1,test=0.1`; the shares must add up to 1."""
     parts: dict[str, float] = {}
     for piece in text.split(","):
-        name, _, share = (word.strip() for word in piece.partition("="))
-        if not name.replace("-", "").replace("_", "").isalnum() or name in parts:
-            raise ReadletError(
-                f"--parts {text}: {name!r:.40}: invalid or repeated name; write NAME=SHARE,..."
-            )
-        try:
-            parts[name] = float(share)
-        except ValueError:
-            fault = f"{share!r:.40} is not a number"
-            raise ReadletError(f"--parts {text}: {fault}; write NAME=SHARE,...") from None
-        if not 0 < parts[name] < 1:
-            raise ReadletError(f"--parts {text}: the share of {name!r} must be between 0 and 1")
+        found = _PART.fullmatch(piece.strip())
+        if found is None or found["name"] in parts:
+            remedy = "write NAME=SHARE,... with different names and shares between 0 and 1"
+            raise ReadletError(f"--parts {text}: {piece!r:.40}; {remedy}")
+        parts[found["name"]] = float(found["share"])
     if abs(sum(parts.values()) - 1) > 1e-6:
         raise ReadletError(f"--parts {text}: the shares add up to {sum(parts.values()):g}, not 1")
     return parts
 
 
-def part_paths(source: str, out: Path, names: Iterable[str]) -> dict[str, Path]:
-    """`mine.csv` gives mine-train.csv and so on; a folder gets files in the source's format."""
-    if not is_output(out) or os.path.isdir(out):
-        suffix = _suffix(Path(source))
-        return {name: out / f"{name}{suffix}" for name in names}
-    suffix = _suffix(out)
-    stem = out.name[: -len(suffix)]  # the suffix may be in capitals
-    return {name: out.with_name(f"{stem}-{name}{suffix}") for name in names}
-
-
 def split(
     source: str, out: Path, parts: Parts, seed: int, data_format: DataFormat = PLAIN
 ) -> list[PartSummary]:
-    """Write each part to its file, all or none; equal arguments give equal files."""
-    paths = part_paths(source, out, parts)
-    _check_targets(paths.values(), out, source)
+    """Write each part to a file in the folder, all or none; equal arguments give equal files."""
+    suffix = _suffix(Path(source))
+    paths = {name: out / f"{name}{suffix}" for name in parts}
+    check_folder(out, None)
+    if exists := next(filter(os.path.lexists, paths.values()), None):
+        raise bad_input(exists, "", "exists already", "remove it, or choose another --out")
     content = content_of(source, data_format)
     rows: list[Example | Sentence] = list(items_of(source, content, data_format))
     contexts = [_context_key(row) for row in rows]
@@ -100,8 +87,8 @@ def split(
     group_of_row = [groups.root(context) for context in contexts]
     chosen = _assign(source, content, Counter(group_of_row), parts, seed)
     summaries = []
-    folder = next(iter(paths.values())).parent.resolve()
     # A new folder is made at the end, next to the drafts: on the same file system.
+    folder = out.resolve()
     near = next(place for place in (folder, *folder.parents) if place.is_dir())
     with TemporaryDirectory(dir=near, prefix=".split.") as drafts:
         for name, path in paths.items():
@@ -114,19 +101,6 @@ def split(
         for path in paths.values():
             os.replace(Path(drafts) / path.name, path)
     return summaries
-
-
-def _check_targets(paths: Iterable[Path], out: Path, source: str) -> None:
-    """No existing file is replaced, since the user did not choose the names."""
-    for path in paths:
-        if path.parent == out and os.path.exists(out) and not os.path.isdir(out):
-            raise bad_input(out, "", "is a file", "name a folder, or a data file as prefix")
-        if os.path.lexists(path):
-            raise bad_input(path, "", "exists already", "remove it, or choose another --out")
-        if path.parent != out or os.path.isdir(out):
-            check_target(path, [source], overwrite=False)
-        else:  # the folder is created later
-            check_file(out)
 
 
 class _Groups:

@@ -10,12 +10,12 @@ store those of SQuAD: a list of texts and a list of starts.
 
 import csv
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Literal, TextIO, TypeVar
 
-from readlet.data.columns import Columns, OnFault, known_names
+from readlet.data.columns import DataFormat, OnFault
 from readlet.data.rows import Row, RowReader, span_records
 from readlet.errors import InputError, ReadletError, bad_input, extra_needed
 from readlet.storage.files import MAX_PIECE, atomic_bytes, open_bytes, text_lines
@@ -40,24 +40,40 @@ def read_csv(path: Path, reader: RowReader, on_fault: OnFault) -> Iterator[Examp
 def _csv_rows(path: Path, reader: RowReader) -> Iterator[Row | InputError]:
     data_format, origin = reader.data_format, reader.origin
     lines = text_lines(path, data_format.encoding)
-    blank, header = next((n, line) for n, line in enumerate(lines) if not is_blank_line(line))
-    if "\r" in header.rstrip("\r\n"):
-        fault = "lines end in CR only, as old spreadsheets write them"
-        raise bad_input(path, "header", fault, "save it with LF or CRLF line endings")
-    # The delimiter that gives the most known names, then the most cells.
-    delimiter = max(DELIMITERS, key=lambda one: header_rank(header, one, data_format.columns))
+    numbered = ((n, line) for n, line in enumerate(lines) if line.strip(f'{DELIMITERS} \r\n"'))
+    blank, header = next(numbered, (0, ""))
+    delimiter = max(DELIMITERS, key=lambda one: _cells_in(header, one))
     csv.field_size_limit(MAX_PIECE)
     cells_of = csv.reader(chain([header], lines), delimiter=delimiter, strict=True)
     try:
-        names = [cell.strip() for cell in next(cells_of)]
+        names = [cell.strip() for cell in next(cells_of, [])]
     except csv.Error as error:
         raise bad_input(path, "header", f"not valid CSV ({error})", "check its quotes") from None
-    found = reader.require("header", names)
+    reader.require("header", names)
     origin.kind, origin.delimiter = "csv", delimiter
     done = blank  # lines that another reader has read
     if reader.has_texts and delimiter == "\t" and '"' not in header:
         done, origin.is_quoted = blank + 1, False
         cells_of = csv.reader(lines, delimiter=delimiter, quoting=csv.QUOTE_NONE)
+    yield from _rows_of(cells_of, path, reader, names, done)
+
+
+_COLA = ("source", "label", "mark", "text")  # it has no header; the mark is its author's
+
+
+def read_cola(path: Path, reader: RowReader, on_fault: OnFault) -> Iterator[Example | Sentence]:
+    """Columns that the user names are those of other files."""
+    reader = RowReader(path, DataFormat(encoding=reader.data_format.encoding, content="texts"))
+    lines = text_lines(path, reader.data_format.encoding)
+    cells_of = csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
+    yield from reader.items(_rows_of(cells_of, path, reader, _COLA, 0), on_fault)
+
+
+def _rows_of(
+    cells_of: Any, path: Path, reader: RowReader, names: Sequence[str], done: int
+) -> Iterator[Row | InputError]:
+    """The rows that a reader of the `csv` module finds after `done` lines."""
+    found = reader.require("header", names)
     # An empty cell is a missing value, which CSV cannot tell from an empty text.
     texts = {found[field] for field in ("question", "context", "text", "second") if field in found}
     number = 0
@@ -74,7 +90,7 @@ def _csv_rows(path: Path, reader: RowReader) -> Iterator[Row | InputError]:
             if len(cells) == len(names):
                 pairs = zip(names, cells, strict=True)
                 values = {name: cell for name, cell in pairs if cell or name in texts}
-                origin.cells = cells
+                reader.origin.cells = cells
                 yield Row(place, number, values, names)
                 continue
             fault = f"{len(cells)} cells under {len(names)} column names"
@@ -86,18 +102,11 @@ def _csv_rows(path: Path, reader: RowReader) -> Iterator[Row | InputError]:
         yield bad_input(path, place, fault, "check its separators, and close and double its quotes")
 
 
-def is_blank_line(line: str) -> bool:
-    """Whether a line has no cell with content, whatever its delimiter."""
-    return not line.strip(f'{DELIMITERS} \r\n"')
-
-
-def header_rank(header: str, delimiter: str, columns: Columns) -> tuple[int, int]:
-    """How many known names the header has with this delimiter, and how many cells."""
+def _cells_in(header: str, delimiter: str) -> int:
     try:
-        cells = next(csv.reader([header.split("\r", 1)[0]], delimiter=delimiter), [])
+        return len(next(csv.reader([header], delimiter=delimiter), []))
     except csv.Error:
-        return 0, 0
-    return known_names((cell.strip() for cell in cells), columns), len(cells)
+        return 0
 
 
 def write_csv(stream: TextIO, items: Iterable[Example | Sentence], delimiter: str = ",") -> None:
@@ -220,55 +229,17 @@ def require_pyarrow(path: Path) -> None:
 
 
 GlueTask = Literal["cola", "sst2", "mrpc"]
-UnnamedTask = Literal["cola", "mrpc"]
-"""The tasks with special columns; SST-2 is read like any other table of texts."""
 _SST2_HEADER = ["sentence", "label"]
 _MRPC_HEADER = ["Quality", "#1 ID", "#2 ID", "#1 String", "#2 String"]
 
 
 def glue_task(head: str) -> GlueTask | None:
     """The task of a file, by its first lines; None if it is not a GLUE file."""
-    if task := unnamed_task(head):
-        return task
     header, *lines = (line.rstrip("\r").split("\t") for line in head.split("\n"))
+    if header == _MRPC_HEADER:
+        return "mrpc"
+    if len(header) == 4 and header[1] in ("0", "1") and header[2] in ("", "*", "?", "?*"):
+        return "cola"
     # The last line may be cut. Other labels than 0 and 1: another task with the same names.
     labels = {cells[1] for cells in lines[:-1] if len(cells) == 2}
     return "sst2" if header == _SST2_HEADER and labels <= {"0", "1"} else None
-
-
-def unnamed_task(head: str) -> UnnamedTask | None:
-    cells = head.split("\n", 1)[0].rstrip("\r").split("\t")
-    if cells == _MRPC_HEADER:
-        return "mrpc"
-    # CoLA has no header: source, label, the author's mark, sentence.
-    if len(cells) == 4 and cells[1] in ("0", "1") and cells[2] in ("", "*", "?", "?*"):
-        return "cola"
-    return None
-
-
-def read_glue(
-    path: Path, reader: RowReader, on_fault: OnFault, *, task: UnnamedTask
-) -> Iterator[Sentence]:
-    """Lines of cells between tabs, without quoting."""
-    for number, line in enumerate(text_lines(path, reader.data_format.encoding), 1):
-        if number == 1 and task == "mrpc":
-            continue
-        try:
-            sentence = _glue_sentence(path, task, number, line.rstrip("\r\n").split("\t"))
-        except InputError as error:
-            on_fault(error)
-        else:
-            yield sentence
-
-
-def _glue_sentence(path: Path, task: UnnamedTask, number: int, cells: list[str]) -> Sentence:
-    place, width = f"line {number}", {"cola": 4, "mrpc": 5}[task]
-    if len(cells) != width:
-        fault = f"{len(cells)} cells instead of {width}"
-        raise bad_input(path, place, fault, "separate cells with one tab, without quotes")
-    label = cells[{"cola": 1, "mrpc": 0}[task]]
-    if label not in ("0", "1"):
-        raise bad_input(path, place, f"label {label!r:.20}", "a label is 0 or 1")
-    if task == "mrpc":
-        return Sentence(str(number - 1), cells[3], label, second=cells[4])
-    return Sentence(str(number), cells[3], label)

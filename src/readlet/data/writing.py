@@ -7,7 +7,6 @@ file, with its columns, its separator and its other fields.
 import csv
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
@@ -86,38 +85,31 @@ def _text_kind(path: Path) -> str:
     return kind if dot else ""
 
 
-@dataclass
-class Converted:
-    """What was written."""
-
-    questions: int = 0
-    contexts: int = 0
-    texts: int = 0
-
-    def as_json(self) -> dict[str, int]:
-        if self.texts:
-            return {"texts": self.texts}
-        return {"questions": self.questions, "contexts": self.contexts}
-
-
 def convert(
     sources: Sequence[str],
     out: Path,
     data_format: DataFormat = PLAIN,
     *,
     overwrite: bool = False,
-) -> Converted:
+) -> dict[Content, int]:
     """Write all questions, or all texts with labels, of the sources to one file, in order.
 
-    Nothing is repaired or dropped. Only SQuAD JSON (`.json`) changes the order: it has each context
-    once.
+    Returns their number. Nothing is repaired or dropped. Only SQuAD JSON (`.json`) changes the
+    order: it has each context once.
     """
     check_target(out, sources, overwrite=overwrite)
-    counts = Converted()
     content = content_of(sources[0], data_format)
-    items = (item for source in sources for item in items_of(source, content, data_format))
-    write_examples(out, arranged(out, content, _counted(items, counts)))
-    return counts
+    written = 0
+
+    def items() -> Iterator[Any]:
+        nonlocal written
+        for source in sources:
+            for item in items_of(source, content, data_format):
+                written += 1
+                yield item
+
+    write_examples(out, arranged(out, content, items()))
+    return {content: written}
 
 
 def arranged(out: Path, content: Content, items: Iterable[Any]) -> Iterable[Any]:
@@ -138,18 +130,6 @@ def arranged(out: Path, content: Content, items: Iterable[Any]) -> Iterable[Any]
         for members in paragraphs.values()
         for example in members
     )
-
-
-def _counted(items: Iterable[Any], counts: Converted) -> Iterator[Any]:
-    contexts: set[int] = set()  # hashes need less memory than the texts
-    for item in items:
-        if isinstance(item, Sentence):
-            counts.texts += 1
-        else:
-            counts.questions += 1
-            contexts.add(hash(item.context))
-            counts.contexts = len(contexts)
-        yield item
 
 
 class OwnRow(NamedTuple):

@@ -14,7 +14,7 @@ from accelerate import Accelerator
 from safetensors.torch import load_file
 from torch import nn
 
-from readlet.console import TrainingBar
+from readlet.console import ProgressBar
 from readlet.engine.checkpoint import (
     Checkpoint,
     Guard,
@@ -267,7 +267,7 @@ class TrainingLoop:
         own = torch.tensor(float(bool(stopped)), device=self.accelerator.device)  # ()
         return float(self.accelerator.reduce(own, "sum")) > 0
 
-    def _check(self, bar: TrainingBar) -> None:
+    def _check(self, bar: ProgressBar) -> None:
         """Check the mean loss since the last check; roll back if it is bad."""
         loss, scaling = self._window_loss(), self._scaling()
         if self.guard.is_bad(loss):
@@ -286,7 +286,7 @@ class TrainingLoop:
         self.progress.updates = self.state.updates()
         self.window.clear()
 
-    def _roll_back(self, loss: float, scaling: dict[str, float], bar: TrainingBar) -> None:
+    def _roll_back(self, loss: float, scaling: dict[str, float], bar: ProgressBar) -> None:
         self.state.restore(self.guard.roll_back())
         mean = self.progress.mean_loss
         finite = loss if math.isfinite(loss) else None  # JSON has no NaN
@@ -312,7 +312,7 @@ class TrainingLoop:
         made = self.state.updates() - self.progress.updates
         return {"skipped_steps": self.window.steps - made, "scale": self.precision.scale()}
 
-    def _evaluate(self, bar: TrainingBar) -> None:
+    def _evaluate(self, bar: ProgressBar) -> None:
         """Score the averaged weights, in the main process."""
         if not self.accelerator.is_main_process:
             self._compare(0.0)
@@ -372,9 +372,9 @@ class TrainingLoop:
         self._clock = now
         return self.progress.seconds
 
-    def _bar(self) -> TrainingBar:
+    def _bar(self) -> ProgressBar:
         shown = self.accelerator.is_main_process
-        return TrainingBar(self.total_steps, self.progress.step, shown=shown)
+        return ProgressBar("training", self.total_steps, self.progress.step, shown=shown)
 
 
 def _mix(seed: int, step: int, process: int) -> int:

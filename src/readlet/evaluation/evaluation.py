@@ -19,7 +19,6 @@ from readlet.evaluation.squad import (
     abstain_above,
     best_thresholds,
     no_answer_area,
-    precision_recall,
     question_items,
     rules_of,
     score_questions,
@@ -180,7 +179,7 @@ def evaluate(
         _require_probabilities(raw, na_probs)
         if abstained is None:
             scores = abstain_above(raw, na_probs, na_threshold)
-        official = best_thresholds(raw, na_probs) | precision_recall(raw, na_probs)
+        official = best_thresholds(raw, na_probs)
     if abstained is not None:
         scores = abstain_above(raw, {key: float(key in abstained) for key in raw.ids}, 0.5)
     items = question_items(scores)

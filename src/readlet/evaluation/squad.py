@@ -228,18 +228,6 @@ def best_thresholds(scores: QuestionScores, na_probs: Mapping[str, float]) -> di
     }
 
 
-def precision_recall(scores: QuestionScores, na_probs: Mapping[str, float]) -> dict[str, float]:
-    """Average precision when questions are answered in order of decreasing confidence."""
-    if not any(scores.has_answer):
-        return {}
-    oracle = [float(has) for has in scores.has_answer]
-    return {
-        "pr_exact_ap": _average_precision(scores, scores.exact, na_probs),
-        "pr_f1_ap": _average_precision(scores, scores.f1, na_probs),
-        "pr_oracle_ap": _average_precision(scores, oracle, na_probs),
-    }
-
-
 def _by_confidence(scores: QuestionScores, na_probs: Mapping[str, float]) -> list[int]:
     """Rows by increasing no-answer probability; ties stay in the order of `na_probs`."""
     rows = {identity: row for row, identity in enumerate(scores.ids)}
@@ -265,20 +253,3 @@ def _best(
         if current > best:
             best, threshold = current, na_probs[scores.ids[row]]
     return 100.0 * best / max(len(scores), 1), threshold
-
-
-def _average_precision(
-    scores: QuestionScores, values: Sequence[float], na_probs: Mapping[str, float]
-) -> float:
-    order = _by_confidence(scores, na_probs)
-    answerable = sum(scores.has_answer)
-    true_positives = precision_sum = last_recall = 0.0
-    for rank, row in enumerate(order, 1):
-        if scores.has_answer[row]:
-            true_positives += values[row]
-        recall = true_positives / answerable
-        tie = rank < len(order) and (na_probs[scores.ids[row]] == na_probs[scores.ids[order[rank]]])
-        if not tie:  # only a change of the threshold is a point of the curve
-            precision_sum += true_positives / rank * (recall - last_recall)
-            last_recall = recall
-    return 100.0 * precision_sum

@@ -10,55 +10,21 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from readlet.evaluation.task import Items, Metric
 
 _BATCH = 100  # resamples at a time: limits the memory
 _PERMUTATIONS_PER_COLUMN = 50
-Numbers = NDArray[np.float32]
+Numbers = NDArray[np.floating[Any]]
 OfSums = Callable[[NDArray[Any]], NDArray[np.float64]]
 """From sums to scores, (..., columns) -> (...)."""
-
-
-def bootstrap_interval(
-    values: ArrayLike, *, resamples: int = 1000, level: float = 0.95, seed: int = 0
-) -> tuple[float, float]:
-    """Percentile interval of the mean of `values`, in percent, over resampled items."""
-    sample = np.asarray(values, dtype=np.float64)
-    if not len(sample):
-        return 0.0, 0.0
-    generator = np.random.default_rng(seed)
-    means = []
-    for done in range(0, resamples, _BATCH):
-        rows = min(_BATCH, resamples - done)
-        drawn = generator.integers(0, len(sample), (rows, len(sample)), dtype=np.int32)
-        means.append(sample[drawn].mean(axis=1))  # faster than counting for a single column
-    low, high = percentile_interval(np.concatenate(means), level=level)
-    return 100 * float(low), 100 * float(high)
-
-
-def paired_permutation(
-    first: ArrayLike, second: ArrayLike, *, permutations: int = 10_000, seed: int = 0
-) -> float:
-    """Two-sided p-value of the mean difference if the two systems are exchangeable."""
-    differences = np.asarray(first, dtype=np.float64) - np.asarray(second, dtype=np.float64)
-    differences = differences[differences != 0]  # equal scores never change the sum
-    if not len(differences):
-        return 1.0
-    total = differences.sum()
-    extreme = 0
-    for kept in _random_flags(len(differences), permutations, seed):
-        # Kept minus flipped is twice the kept minus the total: no array of signs is needed.
-        sums = 2.0 * (kept @ differences) - total  # (rows,)
-        extreme += int((np.abs(sums) >= abs(total) - 1e-9).sum())
-    return (extreme + 1) / (permutations + 1)
 
 
 def bootstrap_intervals(
     values: Numbers, *, resamples: int = 1000, level: float = 0.95, seed: int = 0
 ) -> NDArray[np.float64]:
-    """`bootstrap_interval` of many columns at once, (items, columns) -> (2, columns).
+    """Percentile intervals of the means of columns, (items, columns) -> (2, columns).
 
     All columns use the same resampled items. The units are those of the values.
     """
@@ -95,7 +61,7 @@ def resampled_scores(
 def paired_permutations(
     differences: Numbers, *, permutations: int = 10_000, seed: int = 0
 ) -> NDArray[np.float64]:
-    """`paired_permutation` of many columns of differences at once, (items, columns).
+    """Two-sided p-values of mean differences, (items, columns), if the systems are exchangeable.
 
     Many columns need more permutations: Holm's correction could otherwise find nothing significant.
     """
@@ -192,19 +158,20 @@ def holm(p_values: Sequence[float]) -> list[float]:
 def score_interval(metric: Metric, items: Items) -> tuple[float, float]:
     """The 95 % bootstrap interval over items, in percent."""
     table = metric.table(items)  # (items, columns)
-    if metric.is_mean:
-        return bootstrap_interval(table[:, 0])
     if not len(table):
         return 0.0, 0.0
-    low, high = percentile_interval(resampled_scores(table[:, None, None], metric.of_sums))[:, 0]
-    return float(low), float(high)
+    if metric.is_mean:
+        bounds = 100 * bootstrap_intervals(table[:, :1])  # (2, 1)
+    else:
+        bounds = percentile_interval(resampled_scores(table[:, None, None], metric.of_sums))
+    return float(bounds[0, 0]), float(bounds[1, 0])
 
 
 def difference_p(metric: Metric, items: Items, other: Items) -> float:
     """The p-value of a paired permutation test of two systems on the same items."""
     first, second = metric.table(items), metric.table(other)  # (items, columns) each
     if metric.is_mean:
-        return paired_permutation(first[:, 0], second[:, 0])
+        return float(paired_permutations(first[:, :1] - second[:, :1])[0])
     differ = np.any(first != second, axis=1)
     if not differ.any():
         return 1.0

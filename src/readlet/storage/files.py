@@ -11,7 +11,7 @@ import io
 import os
 import stat
 import tempfile
-import warnings
+import time
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -25,6 +25,7 @@ from readlet.storage.overwrite import check_file
 CHUNK = 1 << 20
 # A longer row or article is an error in the file, and would fill the memory.
 MAX_PIECE = 64 << 20
+_DAY = 24 * 3600  # seconds
 
 
 @contextmanager
@@ -81,8 +82,6 @@ def decoded_chunks(
     chosen = encoding_of(data, encoding or declared)
     if chosen == "utf-8" and (likely := likely_utf16(data)):
         raise _not_text(source, 0, chosen, likely, encoding)
-    if encoding and not chosen.startswith("utf") and is_utf8(data):
-        warnings.warn(f"{source}: looks like UTF-8, but is read as {encoding}", stacklevel=2)
     decoder = codecs.getincrementaldecoder(chosen)()
     while True:
         pending = len(decoder.getstate()[0])
@@ -180,23 +179,13 @@ def atomic_bytes(path: Path, *, private: bool = False) -> Iterator[IO[bytes]]:
 
 
 def _draft(target: Path) -> tuple[int, str]:
-    """A new temporary file beside the target, locked; those of killed processes are removed."""
+    """A new temporary file beside the target; those of processes killed long ago are removed."""
     prefix, suffix = f".{target.name[:100]}.", ".readlet"
     for path in target.parent.glob(f"{glob.escape(prefix)}????????{suffix}"):
-        with suppress(OSError):  # another process has it, or may remove it at the same time
-            handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-            try:
-                if stat.S_ISREG(os.fstat(handle).st_mode) and acquire(handle, path):
-                    path.unlink()
-            finally:
-                os.close(handle)
-    while True:
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=prefix, suffix=suffix)
-        with suppress(OSError):  # a file system without locks
-            acquire(handle, Path(name))
-        if os.fstat(handle).st_nlink:
-            return handle, name
-        os.close(handle)  # removed as a leftover before it was locked
+        with suppress(OSError):  # another process may remove it at the same time
+            if time.time() - path.stat().st_mtime > _DAY:
+                path.unlink()
+    return tempfile.mkstemp(dir=target.parent, prefix=prefix, suffix=suffix)
 
 
 @contextmanager
@@ -234,11 +223,8 @@ def write_text(path: Path, text: str) -> None:
         stream.write(text)
 
 
-# UTF-32 first: its mark starts with that of UTF-16.
 _MARKS = {
     codecs.BOM_UTF8: "utf-8",
-    codecs.BOM_UTF32_LE: "utf-32",
-    codecs.BOM_UTF32_BE: "utf-32",
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
@@ -338,9 +324,9 @@ def locked(path: Path) -> Iterator[bool]:
     The operating system releases it when the process ends, even by a crash.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle = _open(path)
+    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)  # minus the umask
     try:
-        yield acquire(handle, path)
+        yield _acquire(handle, path)
     finally:
         os.close(handle)
 
@@ -353,21 +339,12 @@ def locked_folder(folder: Path) -> Iterator[bool]:
         return
     handle = os.open(folder, os.O_RDONLY)
     try:
-        yield acquire(handle, folder)
+        yield _acquire(handle, folder)
     finally:
         os.close(handle)
 
 
-def _open(path: Path) -> int:
-    try:
-        return os.open(path, os.O_RDWR | os.O_CREAT, 0o666)  # minus the umask
-    except PermissionError:
-        if not path.exists():
-            raise
-        return os.open(path, os.O_RDONLY)  # another user's file: read access is enough to lock it
-
-
-def acquire(handle: int, path: Path) -> bool:
+def _acquire(handle: int, path: Path) -> bool:
     """Lock an open file, if no other process has; the lock ends when the file is closed."""
     try:
         import fcntl

@@ -107,13 +107,13 @@ def _check(path: Path, line: bytes, task: Mapping[str, Any]) -> None:
         found = json.loads(line)
     except ValueError:
         found = None
-    remedy = "remove it, or give another output"
+    fault = ""
     if not isinstance(found, dict) or not line.endswith(b"\n") or found.keys() != task.keys():
         fault = "exists, but is not the beginning of this output"
-        raise CannotResumeError(str(bad_input(path, "", fault, remedy)))
-    changed = [key for key, value in task.items() if found[key] != json.loads(json.dumps(value))]
-    if changed:
+    elif changed := [key for key in task if found[key] != json.loads(json.dumps(task[key]))]:
         fault = f"is the beginning of an output with another {', '.join(changed)}"
+    if fault:
+        remedy = "remove it, or give another output"
         raise CannotResumeError(str(bad_input(path, "", fault, remedy)))
 
 

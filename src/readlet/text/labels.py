@@ -88,10 +88,9 @@ _IMBALANCED = 10  # the largest class has this many times the rows of the smalle
 
 @dataclass(frozen=True)
 class ClassBalance:
-    """The rows of each class, in the order of classes, and the rows without a label."""
+    """The rows of each class, in the order of classes."""
 
     counts: Mapping[str, int]
-    unlabelled: int = 0
 
     @property
     def total(self) -> int:
@@ -106,10 +105,6 @@ class ClassBalance:
     def largest(self) -> str:
         """The class with the most rows; of equal ones, the first."""
         return max(self.counts, key=lambda name: self.counts[name])
-
-    @property
-    def smallest(self) -> str:
-        return min(self.counts, key=lambda name: self.counts[name])
 
     @property
     def single(self) -> list[str]:
@@ -144,31 +139,19 @@ class ClassBalance:
         return f"{len(self.counts)} {noun} in {self.total:,} rows: {shown}{more}"
 
     def warnings(self) -> list[str]:
-        """Warnings before training on these rows, a line each."""
+        """Warnings before training on these rows, a line each; `data check` finds more."""
         if self.is_scale or len(self.counts) < 2:
             return []
         lines = []
-        if self.counts[self.largest] >= _IMBALANCED * self.counts[self.smallest]:
-            always = f"always predicting {self.largest!r:.40} gives an accuracy of"
+        if self.counts[self.largest] >= _IMBALANCED * min(self.counts.values()):
+            share = f"{self.shares[self.largest]:.1%}"
             lines.append(
-                f"imbalanced classes: {self.counts[self.largest]:,} rows of {self.largest!r:.40}, "
-                f"{self.counts[self.smallest]:,} of {self.smallest!r:.40}; "
-                f"{always} {self.shares[self.largest]:.1%}"
+                f"imbalanced classes: always predicting {self.largest!r:.40} is {share} accurate"
             )
         if self.single:
             shown = ", ".join(f"{name!r:.40}" for name in self.single[:_LISTED])
             lines.append(f"{len(self.single):,} × class with one row: {shown}; add rows of it")
-        for names in same_but_spelling(self.counts):
-            shown = ", ".join(f"{name!r:.40}" for name in names)
-            lines.append(f"labels that differ only in case: {shown}; they are different classes")
         return lines
-
-    def as_json(self) -> dict[str, Any]:
-        return {
-            "labels": dict(self.counts),
-            "label_shares": self.shares,
-            "unlabelled": self.unlabelled,
-        }
 
 
 def class_balance(sentences: Iterable[Sentence]) -> ClassBalance:
@@ -178,7 +161,7 @@ def class_balance(sentences: Iterable[Sentence]) -> ClassBalance:
 def balance_of(labels: Mapping[str | None, int]) -> ClassBalance:
     """The balance of counted labels; None is the label of unlabelled rows."""
     names = in_class_order(label for label in labels if label is not None)
-    return ClassBalance({name: labels[name] for name in names}, labels.get(None, 0))
+    return ClassBalance({name: labels[name] for name in names})
 
 
 def require_classes(source: str | Path, balance: ClassBalance) -> None:
@@ -192,11 +175,11 @@ def require_classes(source: str | Path, balance: ClassBalance) -> None:
 
 
 def require_one_kind(source: str | Path, sentences: Iterable[Sentence], *, pairs: bool) -> None:
-    """Reject pairs of texts for a classifier of single texts, and the reverse."""
+    """Reject pairs of texts where single texts are read, and the reverse."""
     for sentence in sentences:
         if (sentence.second is not None) != pairs:
             kinds = ("single texts", "pairs of texts")
-            fault = f"has {kinds[not pairs]}, but the classifier reads {kinds[pairs]}"
+            fault = f"has {kinds[not pairs]}, where {kinds[pairs]} are read"
             raise bad_input(source, place_of(sentence), fault, "give files of one kind")
 
 

@@ -12,9 +12,8 @@ import inspect
 import json
 import os
 import threading
-import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -177,29 +176,20 @@ def ints(values: Sequence[Any]) -> Ints:
     return np.array(values, np.int32)
 
 
-_Text = TypeVar("_Text", bound=Hashable)  # a text, or a text with its language
 _Made = TypeVar("_Made")
 _CHARACTERS = 500_000  # of all remembered texts: about 20 MB of positions
 
 
-class SizedCache(Generic[_Text, _Made]):
-    """An LRU cache of the results of `make` by text."""
+class SizedCache(Generic[_Made]):
+    """The results of `make` by text; all texts together have at most `most` characters."""
 
-    def __init__(
-        self,
-        make: Callable[[list[_Text]], list[_Made]],
-        length: Callable[[_Text], int],
-        most: int = _CHARACTERS,
-    ) -> None:
-        """All texts together have at most the length `most`."""
+    def __init__(self, make: Callable[[list[str]], list[_Made]], most: int = _CHARACTERS) -> None:
         self._make = make
-        self._length = length
         self._most = most
-        self._made: dict[_Text, _Made] = {}  # in the order of their last use
-        self._total = 0
+        self._made: dict[str, _Made] = {}  # in the order of their last use
         self._lock = threading.Lock()
 
-    def __call__(self, texts: Sequence[_Text]) -> list[_Made]:
+    def __call__(self, texts: Sequence[str]) -> list[_Made]:
         """Results in order; `make` gets the new texts, each once."""
         with self._lock:
             found = {text: self._made[text] for text in texts if text in self._made}
@@ -207,35 +197,23 @@ class SizedCache(Generic[_Text, _Made]):
         if new:
             found.update(zip(new, self._make(new), strict=True))
         with self._lock:
-            for text, made in found.items():
-                self._put(text, made)
+            kept = {text: made for text, made in self._made.items() if text not in found} | found
+            room = self._most - sum(map(len, kept))
+            for text in list(kept):
+                if room >= 0:
+                    break
+                del kept[text]
+                room += len(text)
+            self._made = kept
         return [found[text] for text in texts]
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A copy starts empty, with its own lock and encoder."""
-        return SizedCache, (self._make, self._length, self._most)
-
-    def _put(self, text: _Text, made: _Made) -> None:
-        if text in self._made:
-            self._drop(text)
-        length = self._length(text)
-        if length > self._most:
-            return
-        self._made[text] = made
-        self._total += length
-        while self._total > self._most:
-            self._drop(next(iter(self._made)))
-
-    def _drop(self, text: _Text) -> None:
-        del self._made[text]
-        self._total -= self._length(text)
+        return SizedCache, (self._make, self._most)
 
 
 _MAX_BYTES = 10 << 30  # SQuAD with its word vectors takes a hundredth
-_IN_USE = 3600  # seconds after which no other process still uses an entry
 _META = "meta.json"
-# Entries and their drafts; other files in the folder do not belong to the cache.
-_OURS = regex.compile(r"[0-9a-f]{32}\.npz|\.[0-9a-f]{32}\.npz\.[a-z0-9_]{8}\.readlet")
 
 
 def cache_key(paths: list[Path], settings: dict[str, Any], maker: Callable[..., Any]) -> str:
@@ -283,19 +261,17 @@ def _load(path: Path) -> Stored:
 
 
 def _evict(cache: Path) -> None:
-    """Remove the least recently used entries until the rest fits, and drafts of dead processes."""
+    """Remove the least recently used entries until the rest fits."""
     found = []
-    for path in cache.iterdir():
-        if _OURS.fullmatch(path.name):
-            with suppress(OSError):  # another process may remove it at the same time
-                status = path.stat()
-                found.append((status.st_mtime, status.st_size, path))
+    for path in cache.glob("?" * 32 + ".npz"):
+        with suppress(OSError):  # another process may remove it at the same time
+            found.append((path.stat().st_mtime, path))
     free = _MAX_BYTES
-    for used, size, path in sorted(found, reverse=True):
-        free -= size
-        is_unused = time.time() - used > _IN_USE
-        if is_unused and (free < 0 or path.name.startswith(".")):
-            path.unlink(missing_ok=True)
+    for _, path in sorted(found, reverse=True):
+        with suppress(OSError):
+            free -= path.stat().st_size
+            if free < 0:
+                path.unlink()
 
 
 def _code_version() -> str:

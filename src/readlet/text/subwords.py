@@ -32,8 +32,7 @@ from readlet.types import Example, Sentence
 if TYPE_CHECKING:
     from readlet.text.labels import Labels
 
-# Texts and characters: enough for all cores. They bound the memory of the tokenizer's results.
-_AT_ONCE, _CHARACTERS_AT_ONCE = 4096, 4_000_000
+_AT_ONCE = 512  # texts: enough for all cores, and it bounds the memory of the tokenizer's results
 LONG_TEXT = "long text: only its beginning is read"
 _PARTS = 5  # of a row: three of special tokens, question and context
 _SURROGATE = regex.compile(r"\p{Cs}")
@@ -127,7 +126,7 @@ class SubwordEncoder:
         self.layout = layout
         self.windows = windows
         self.config = config  # of the network that the tokenizer belongs to
-        self._tokenised = SizedCache(self._tokenise, len)
+        self._tokenised = SizedCache(self._tokenise)
 
     @property
     def longest(self) -> int:
@@ -316,17 +315,7 @@ def check_vocabulary(tokenizer: Tokenizer, layout: Layout, config: dict[str, Any
 
 
 def _chunks(texts: list[str]) -> Iterator[list[str]]:
-    """The texts in order, in chunks; a long text may be a chunk of its own."""
-    chunk: list[str] = []
-    characters = 0
-    for text in texts:
-        if chunk and (len(chunk) == _AT_ONCE or characters + len(text) > _CHARACTERS_AT_ONCE):
-            yield chunk
-            chunk, characters = [], 0
-        chunk.append(text)
-        characters += len(text)
-    if chunk:
-        yield chunk
+    return (texts[at : at + _AT_ONCE] for at in range(0, len(texts), _AT_ONCE))
 
 
 def numbered(texts: Iterable[str]) -> dict[str, int]:

@@ -221,8 +221,8 @@ class TextLanguages:
 
 PADDING_FORM, NULL_FORM = 0, 1
 Spans = list[tuple[int, int]]
-Split = Callable[[list[tuple[str, str]]], list[Spans]]
-"""Finds the words of texts, each with its language."""
+Split = Callable[[list[str]], list[Spans]]
+"""Finds the words of texts."""
 
 
 @dataclass(kw_only=True)
@@ -242,14 +242,12 @@ def count_words(examples: Iterable[Example], languages: Sequence[str] = ()) -> C
     counts: Counter[Form] = Counter()
     known = TextLanguages(languages)
     for text, language in dict.fromkeys(pair for e in examples for pair in known.texts(e)):
-        spans = word_spans(text, language)
-        counts.update([(language, text[start:end]) for start, end in spans])
+        counts.update([(language, text[start:end]) for start, end in word_spans(text)])
     return counts
 
 
-def split_words(texts: list[tuple[str, str]]) -> list[Spans]:
-    """The words of each text, which comes with its language."""
-    return [word_spans(text, language) for text, language in texts]
+def split_words(texts: list[str]) -> list[Spans]:
+    return [word_spans(text) for text in texts]
 
 
 def encode(
@@ -299,7 +297,7 @@ class _Texts:
         number = self._numbers.setdefault(text_in_language, len(self.forms))
         if number == len(self.forms):
             text, language = text_in_language
-            (spans,), forms = self._split([text_in_language]), self._forms
+            (spans,), forms = self._split([text]), self._forms
             self.languages.append(language)
             self.spans.append(spans)
             self.forms.append(
@@ -331,10 +329,8 @@ class WordEncoder:
     vocabulary: Vocabulary
     vectors: Matrix  # (rows, width) frozen vectors, zeros for words with trainable ones
     windows: Windows
-    split: SizedCache[tuple[str, str], Spans] = field(
-        default_factory=lambda: SizedCache(split_words, lambda text: len(text[0])),
-        compare=False,
-        repr=False,
+    split: SizedCache[Spans] = field(
+        default_factory=lambda: SizedCache(split_words), compare=False, repr=False
     )
 
     def encode(self, examples: Sequence[Example]) -> Features:

@@ -2,8 +2,8 @@
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
+from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import NamedTuple
 
 import regex
@@ -23,7 +23,7 @@ _SIGNS = "–—‘’“”„‚«»‹›…¿¡€£¥§•"
 
 
 def _clitics(letter: str, inside: str) -> str:
-    """Words with an apostrophe in most languages, those of unknown texts too."""
+    """Words with an apostrophe, in English, French and Italian."""
     clitic = rf"(?:[sSdDmM]|re|ve|ll|RE|VE|LL)(?!{inside})"
     negation = rf"[nN]{_APOSTROPHE}[tT](?!{inside})"
     return rf"""
@@ -36,11 +36,6 @@ def _clitics(letter: str, inside: str) -> str:
     """
 
 
-def _suffixes(letter: str, inside: str) -> str:
-    """In Turkish an apostrophe begins the suffix of a name or a number, and answers end there."""
-    return rf"| (?<={inside}){_APOSTROPHE}{letter}{inside}*+  # Ankara | 'da   1923 | 'te"
-
-
 class _Patterns(NamedTuple):
     """The patterns that differ between the engines: a letter, the inside of a word, and so on."""
 
@@ -51,7 +46,7 @@ class _Patterns(NamedTuple):
     symbol: str
 
 
-def _rules(patterns: _Patterns, apostrophes: Callable[[str, str], str]) -> str:
+def _rules(patterns: _Patterns) -> str:
     """The rules as one pattern. Alternatives are tried in order: the first few match most words.
 
     No group here is possessive, as in `(?:[.,][0-9])*+`: the standard library of Python 3.11.2
@@ -65,7 +60,7 @@ def _rules(patterns: _Patterns, apostrophes: Callable[[str, str], str]) -> str:
     | [0-9#*]\ufe0f?\u20e3                                   # a keycap emoji
     | [0-9]++ (?:[.,][0-9]++)* (?:(?:st|nd|rd|th|s)(?!{inside}))? {marks}  # 3  1,250.5  19th
     | (?:{letter}\.){{2,}}                                   # U.S.  z.B.
-    {apostrophes(letter, inside)}
+    {_clitics(letter, inside)}
     | {letter}{inside}*+
     | {symbol}
     )
@@ -100,24 +95,17 @@ _ANY_SCRIPT = _Patterns(
 )
 
 
-class _Engines:
-    """Compiled on first use: that takes longer than tokenising a page."""
-
-    def __init__(self, apostrophes: Callable[[str, str], str]) -> None:
-        self._apostrophes = apostrophes
-
-    @cached_property
-    def simple(self) -> re.Pattern[str]:
-        return re.compile(_rules(_SIMPLE, self._apostrophes), re.VERBOSE | re.ASCII)
-
-    @cached_property
-    def any_script(self) -> regex.Pattern[str]:
-        rules = _rules(_ANY_SCRIPT, self._apostrophes)
-        return regex.compile(rules, regex.VERBOSE | regex.VERSION1)
+# Compiled on first use: that takes longer than tokenising a page.
+@cache
+def _simple() -> re.Pattern[str]:
+    return re.compile(_rules(_SIMPLE), re.VERBOSE | re.ASCII)
 
 
-_USUAL = _Engines(_clitics)
-_BY_LANGUAGE = {"tr": _Engines(_suffixes)}
+@cache
+def _any_script() -> regex.Pattern[str]:
+    return regex.compile(_rules(_ANY_SCRIPT), regex.VERBOSE | regex.VERSION1)
+
+
 SENTENCE_ENDS = frozenset(".!?。！？…।؟۔")
 """Punctuation that ends a sentence, in many scripts."""
 
@@ -133,17 +121,16 @@ class TokenSpan(NamedTuple):
     moved: bool
 
 
-def word_spans(text: str, language: str = "") -> list[tuple[int, int]]:
+def word_spans(text: str) -> list[tuple[int, int]]:
     """Half-open [start, end) of every word; between two words there is only white space."""
-    engines = _BY_LANGUAGE.get(language, _USUAL)
-    simple = engines.simple
+    simple = _simple()
     if text.isascii():
         return [match.span(1) for match in simple.finditer(text)]
     spans: list[tuple[int, int]] = []
     done = 0
     for start, end in _other_scripts(text):
         spans += [match.span(1) for match in simple.finditer(text, done, start)]
-        spans += [match.span(1) for match in engines.any_script.finditer(text, start, end)]
+        spans += [match.span(1) for match in _any_script().finditer(text, start, end)]
         done = end
     spans += [match.span(1) for match in simple.finditer(text, done)]
     return spans
