@@ -104,7 +104,7 @@ class Prediction:
     n_best: tuple[Candidate, ...] = field(default=())
     unknown_language: str = ""
     """The language of the passage or question, if the reader was not trained on it."""
-    certainty: str = field(init=False)
+    certainty: str = ""  # always computed; without `init` pydantic would leave it out of the API
     """The confidence in a word, see `certainty_of`."""
 
     def __post_init__(self) -> None:

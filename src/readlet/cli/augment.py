@@ -76,7 +76,12 @@ def augment(
     ] = 1.0,
     seed: Annotated[int, typer.Option(help="Random seed of that fraction.")] = 0,
     merge: Annotated[
-        bool, typer.Option("--merge/--no-merge", help="Also write the old questions.")
+        bool,
+        typer.Option(
+            "--merge/--no-merge",
+            help="Also write the old questions; --no-merge leaves them out.",
+            show_default=False,
+        ),
     ] = True,
     engine: Annotated[
         str | None,
