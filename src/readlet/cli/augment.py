@@ -68,7 +68,7 @@ def augment(
         typer.Option(
             metavar="Q",
             help="With --back: drop questions below this quality, from 0 to 1; 0.8 "
-            "drops two of three garbled ones.",
+            "drops about two thirds of the garbled ones.",
         ),
     ] = 0.0,
     share: Annotated[
