@@ -34,14 +34,19 @@ LIGHT_TESTS := tests/test_light.py tests/inference/test_frozen_models.py::test_r
 test-light: $(LIGHT)/installed
 	$(LIGHT)/bin/python -m pytest -n 2 --dist worksteal $(LIGHT_TESTS)
 
-# The same tests with the lowest versions that pyproject.toml allows; needs uv.
+# The same tests with the lowest versions that pyproject.toml allows, and then those of training,
+# with torch for CPUs; needs uv.
 LOWEST := $(VENV)/lowest
+LOWEST_INSTALL := uv pip install --quiet --python $(LOWEST) --resolution lowest-direct
+TRAIN_TESTS := $(addprefix tests/,training/test_train.py models/test_encoder.py \
+  export/test_export_folder.py)
 
 test-lowest:
 	uv venv --quiet --clear --python $(PYTHON) $(LOWEST)
-	uv pip install --quiet --python $(LOWEST) --resolution lowest-direct \
-	  ".[serve,documents,parquet]" --group test
+	$(LOWEST_INSTALL) ".[serve,documents,parquet]" --group test
 	$(LOWEST)/bin/python -m pytest -n 2 --dist worksteal $(LIGHT_TESTS)
+	$(LOWEST_INSTALL) --torch-backend cpu ".[train,serve,documents,parquet]" --group test
+	$(LOWEST)/bin/python -m pytest -n 2 --dist worksteal $(TRAIN_TESTS)
 
 # The source archive, and the wheel that is built from it.
 package: $(VENV)/created

@@ -143,6 +143,24 @@ def test_the_examples_are_answered_rightly(
     assert found == ANSWERS[page]
 
 
+_CALLS = re.compile(r"\breadlet ((?:data |experiment |vectors )?[a-z]+)((?: [^\n`|#;]*)?)")
+
+
+def test_options_in_the_docs_exist(readlet: Callable[..., Any]) -> None:
+    """Also in commands that no test runs, since they take hours or need other files."""
+    wrong, helps = [], dict[str, str]()
+    for page in (README, *ROOT.glob("docs/**/*.md")):
+        text = page.read_text("utf-8").replace("\\\n", " ")
+        for command, rest in _CALLS.findall(text):
+            if options := set(re.findall(r"(?<!\S)--[a-z][a-z-]+", rest)):
+                if command not in helps:
+                    helps[command] = readlet(*command.split(), "--help").out
+                known = set(re.findall(r"--[a-z][a-z-]+", helps[command]))
+                wrong += [(page.name, command, option) for option in sorted(options - known)]
+    assert len(helps) > 10
+    assert wrong == []
+
+
 def test_the_two_commands_come_first() -> None:
     lines = README.read_text("utf-8").splitlines()
     commands = [line.split()[1] for line in lines if line.startswith("    make ")]

@@ -11,7 +11,14 @@ _LONGEST = 300  # characters of a path in a message
 
 
 class ReadletError(ValueError):
-    """Invalid input: one line with the place and the remedy. The command exits with code 2."""
+    """Invalid input: one line with the place and the remedy. The command exits with code 2.
+
+    >>> try:
+    ...     Reader.load("runs/nothing")
+    ... except ReadletError as error:
+    ...     print("cannot load it")
+    cannot load it
+    """
 
 
 class InputError(ReadletError):

@@ -73,7 +73,13 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One of the n-best answers: a span of the context, never empty."""
+    """One of the n-best answers: a span of the context, never empty.
+
+    >>> text = "Ada Brook built the kiln in 1881."
+    >>> best, *others = Reader.load().answer("Who built the kiln?", text, n_best=3).n_best
+    >>> best.text, best.sentence
+    ('Ada Brook', 'Ada Brook built the kiln in 1881.')
+    """
 
     text: str
     start: int
@@ -88,8 +94,12 @@ class Candidate:
 class Prediction:
     """A reader's answer: `context[start:end] == text`, or none (empty text, start 0).
 
-    The passage has no answer, one of the candidates is right, or another span is: these are parts
-    of one probability, so the scores of all candidates and `no_answer` add up to at most 1.
+    Either the passage has no answer, or one of the candidates is right, or another span is: so
+    the scores of all candidates and `no_answer` add up to at most 1.
+
+    >>> found = Reader.load().answer("What did it cost?", "The kettle was patented in 1891.")
+    >>> found.abstained, found.text, found.certainty
+    (True, '', 'sure')
     """
 
     text: str
@@ -104,7 +114,7 @@ class Prediction:
     n_best: tuple[Candidate, ...] = field(default=())
     unknown_language: str = ""
     """The language of the passage or question, if the reader was not trained on it."""
-    certainty: str = field(init=False)
+    certainty: str = ""  # always computed; without `init` pydantic would leave it out of the API
     """The confidence in a word, see `certainty_of`."""
 
     def __post_init__(self) -> None:
@@ -146,7 +156,12 @@ class Prediction:
 
 @dataclass(frozen=True, slots=True)
 class Classification:
-    """What a classifier predicts for a text: a class, or a value (regression)."""
+    """What a classifier predicts for a text: a class, or a value (regression).
+
+    >>> found = Classification("good", 0.9, {"bad": 0.1, "good": 0.9})
+    >>> max(found.probabilities, key=found.probabilities.get) == found.label
+    True
+    """
 
     label: str
     """The likeliest class; or the value, as text."""

@@ -53,8 +53,19 @@ def test_demo_starts_with_the_bundled_reader(
 
 def test_version_and_help(readlet: Run) -> None:
     assert readlet("--version").out.strip() == package.__version__
-    for words in ([], ["data"], ["ask"]):
-        assert readlet(*words, "--help").code == 0
+
+
+def test_help_is_readable_at_80_columns(readlet: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whole sentences, and names of arguments and values instead of Python's types."""
+    monkeypatch.setenv("COLUMNS", "80")
+    summaries = readlet("--help").out
+    names = re.findall(r"^  ([a-z]+)  ", summaries.partition("Commands:")[2], re.MULTILINE)
+    assert len(names) > 10
+    for words in (*([name] for name in names), ["data", "check"], ["experiment", "run"]):
+        done = readlet(*words, "--help")
+        assert done.code == 0
+        assert max(map(len, done.out.splitlines())) <= 80
+        assert not re.search(r"<[a-z]|\{FILE|list\[|x>=|\(\(|\)\]|\.\.\.$", done.out), words
 
 
 @pytest.mark.parametrize("words", [[], ["data"]])

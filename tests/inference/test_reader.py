@@ -112,8 +112,9 @@ def test_an_empty_passage_has_no_answer(reader: Reader, context: str) -> None:
 
 
 @pytest.mark.parametrize("question", ["", "  "])
-def test_an_empty_question_has_no_answer(reader: Reader, question: str) -> None:
-    assert reader.answer(question, LAMP).abstained
+def test_an_empty_question_has_no_answer_and_is_reported(reader: Reader, question: str) -> None:
+    with pytest.warns(UserWarning, match="^1 × question without text"):
+        assert reader.answer(question, LAMP).abstained
 
 
 def near(one: Prediction, two: Prediction) -> bool:

@@ -40,6 +40,7 @@ def test_answers_are_those_of_the_reader(server: Any, models: dict[str, Any], re
     assert got.status_code == 200
     (answer,) = got.json()["answers"]
     assert [c["text"] for c in answer["n_best"]] == [c.text for c in expected.n_best]
+    assert answer["certainty"] == expected.certainty
     assert answer["score"] == pytest.approx(expected.score)
     assert answer["no_answer"] == pytest.approx(expected.no_answer)
     assert answer["abstained"] == expected.abstained

@@ -6,6 +6,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from readlet.text import words as room
+from readlet.text.passages import sentence_span
 from readlet.text.words import TokenSpan, snap, word_spans, words
 
 
@@ -149,3 +150,15 @@ def test_snap_equals_brute_force(text: str, data: st.DataObject) -> None:
 def test_snap_outside_the_text() -> None:
     assert snap(word_spans("one two"), 7, 9) is None
     assert snap([], 0, 3) is None
+
+
+def test_a_row_of_a_table_is_a_sentence_of_its_own() -> None:
+    """Also where rows are long and their columns have names in lower case."""
+    rows = [f"part: DL-90{n}; maker: Okonkwo and Sons Ltd; weight: {n} kg" for n in range(3)]
+    text = "\n".join(rows)
+    at = text.index("1 kg")
+    assert text[slice(*sentence_span(text, at, at + 4))] == rows[1]
+    wrapped = "The kiln that stands in Hollow Lane was built\nby Ada Brook in 1881. It is old."
+    at = wrapped.index("Ada")
+    assert wrapped[slice(*sentence_span(wrapped, at, at + 3))].endswith("1881.")
+    assert wrapped[slice(*sentence_span(wrapped, at, at + 3))].startswith("The kiln")

@@ -10,6 +10,7 @@ from readlet.data import read_examples, write_examples
 from readlet.inference.calibration import Calibration
 from readlet.inference.evaluate_files import evaluate_questions
 from readlet.inference.reader import Reader
+from readlet.inference.trained_model import needs_torch
 from readlet.models.recipe_files import load_recipe
 from readlet.training.question_answering import has_impossible
 from readlet.training.train import objective_of, train_reader
@@ -129,3 +130,22 @@ def test_it_is_compared_with_its_start(
 def test_a_fold_that_the_start_has_seen(finetune: Callable[..., Any], tmp_path: Path) -> None:
     with pytest.warns(UserWarning, match=r"^data\.fold: the start reader was not trained without"):
         train_reader(finetune("data.folds=2", "data.fold=1"), tmp_path / "run", resume=False)
+
+
+def test_the_result_is_as_small_as_the_bundled_reader(
+    random_encoder_reader: Build, short_corpus: Path, tmp_path: Path
+) -> None:
+    """Eight bits and an ONNX model, without a checkpoint; it answers without torch."""
+    random_encoder_reader().save(tmp_path / "start")
+    write_examples(tmp_path / "mine.csv", list(read_examples(short_corpus))[:12])
+    files = (f"data.train={tmp_path / 'mine.csv'}", f"training.start={tmp_path / 'start'}")
+    changes = ("training.epochs=1", "data.max_context=24", "data.overlap=8", "data.max_question=12")
+    train_reader(load_recipe("finetune", [*files, *changes]), tmp_path / "run", resume=False)
+    names = {path.name for path in (tmp_path / "run").iterdir()}
+    assert "model.onnx" in names
+    assert not {name for name in names if name.startswith(("checkpoint", "part", "best", "."))}
+    start, result = (
+        (tmp_path / of / "model.safetensors").stat().st_size for of in ("start", "run")
+    )
+    assert result < start / 2
+    assert not needs_torch(str(tmp_path / "run"))

@@ -24,7 +24,11 @@ def draw(example: Example, seed: int, *purpose: str) -> bytes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AugmentationConfig:
-    """How new questions are made from old ones by translation."""
+    """How new questions are made from old ones by translation.
+
+    >>> AugmentationConfig(to=("es",), back=True, min_quality=0.8).fields
+    ('question', 'context')
+    """
 
     to: tuple[str, ...]
     """The languages to translate into; a new question for each of them."""

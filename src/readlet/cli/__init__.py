@@ -58,7 +58,7 @@ class _Ended(BaseException):
 # Noise in typer's help: ranges, which errors report; defaults that only name an absence;
 # and brackets inside brackets.
 _NOISE = re.compile(
-    r"(?<=default: )\(|\)(?=\])|; [x<>=\d.]+(?=\])"
+    r"(?<=default: )\(|\)(?=\]|;)|; [x<>=\d.]+(?=\])"
     r"|  \[(default: (no-[\w-]+|False)|[x<>=\d.]+)\]"
 )
 _TYPES = {"int": "N", "int range": "N", "float": "X", "str": "TEXT"}

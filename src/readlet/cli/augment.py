@@ -66,7 +66,7 @@ def augment(
         typer.Option(
             metavar="Q",
             help="With --back: drop questions below this quality, from 0 to 1; 0.8 "
-            "drops two of three garbled ones.",
+            "drops about two thirds of the garbled ones.",
         ),
     ] = 0.0,
     share: Annotated[
@@ -74,7 +74,12 @@ def augment(
     ] = 1.0,
     seed: Annotated[int, typer.Option(help="Random seed of that fraction.")] = 0,
     merge: Annotated[
-        bool, typer.Option("--merge/--no-merge", help="Also write the old questions.")
+        bool,
+        typer.Option(
+            "--merge/--no-merge",
+            help="Also write the old questions; --no-merge leaves them out.",
+            show_default=False,
+        ),
     ] = True,
     engine: Annotated[
         str | None,

@@ -43,7 +43,7 @@ def classify(
     ray: Ray = "",
     kind: Format = "jsonl",
 ) -> None:
-    """Predict the class of a text, or label a file of any size, or many files.
+    """Predict the class of a text, or label files of any size.
 
     If labelling a file is interrupted, the same command continues where it stopped.
     """

@@ -18,9 +18,7 @@ if TYPE_CHECKING:
     from readlet.data.check import CheckReport, FileReport
     from readlet.data.repair import Changes
 
-app = typer.Typer(
-    help="Check, inspect, repair, convert, split and augment data.", no_args_is_help=True
-)
+app = typer.Typer(help="Check, show, repair, convert and split data.", no_args_is_help=True)
 
 Files = Annotated[
     list[str], typer.Argument(metavar="FILE", help="Data files, hub:NAME@SPLIT or bundled:SPLIT.")
@@ -187,7 +185,7 @@ def split(
     for part in done:
         counts = f"{part.rows:,} {part.content} ({part.share:.1%})"
         if part.content == "questions":
-            counts += f" on {part.contexts:,} contexts"
+            counts += f" on {_contexts(part.contexts)}"
         console.print(f"Wrote {part.path}: {counts}.", markup=False, soft_wrap=True)
 
 
@@ -288,7 +286,7 @@ def _overview(file: "FileReport") -> Table:
             table.add_row("labels", escape(file.classes.summary()))
     else:
         share = file.unanswerable / max(file.questions, 1)
-        table.add_row("questions", f"{file.questions:,} on {file.contexts:,} contexts")
+        table.add_row("questions", f"{file.questions:,} on {_contexts(file.contexts)}")
         table.add_row("answers", f"{file.answers:,}")
         table.add_row("without answer", f"{file.unanswerable:,} ({share:.1%})")
     if file.unlabelled:
@@ -374,3 +372,7 @@ def _table(tally: "Tally", language: str, counts: "LanguageTally") -> Table:
 
 def _share(count: int, total: int) -> str:
     return f"{count / total:.2%}" if total else ""
+
+
+def _contexts(count: int) -> str:
+    return f"{count:,} context{'s' * (count != 1)}"

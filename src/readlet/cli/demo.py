@@ -39,7 +39,7 @@ def demo() -> None:
     console.rule("What to try next", align="left")
     for command, why in (
         ("readlet ask 'Who wrote it?' your-folder", "ask about your own documents"),
-        ("readlet data check your.csv", "find problems in your own data"),
+        ("readlet data check your.csv", "find problems in your data"),
         ("readlet train finetune --set data.train=your.csv", "adapt the reader to it"),
     ):
         console.print(f"  {command:50}{why}", markup=False)
@@ -105,5 +105,5 @@ def _train() -> None:
             console.print(f"{split:>5}: EM {scores['exact']:.1f}, F1 {scores['f1']:.1f}")
     console.print(
         "\nIt has memorised its training passages and does not generalise: a few hundred "
-        "questions\nare enough to see that training works, not to learn to read.\n"
+        "questions are enough to see that training works, not to learn to read.\n"
     )

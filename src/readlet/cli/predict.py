@@ -64,7 +64,7 @@ def predict(
     ray: Ray = "",
     kind: Format = "jsonl",
 ) -> None:
-    """Write a reader's predictions for a file of any size, or for many files.
+    """Write a reader's predictions for files of any size.
 
     If it is interrupted, even by SIGKILL, the same command continues where it stopped.
     """

@@ -23,7 +23,13 @@ Passages = Sequence[str] | Mapping[str, str] | Mapping[str, DocumentText]
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A prediction and the document it is from; its offsets are those of the whole document."""
+    """A prediction and the document it is from; its offsets are those of the whole document.
+
+    >>> texts = {"kiln": "Ada Brook built the kiln.", "mill": "The mill burned down in 1902."}
+    >>> first, *others = Reader.load().answer_any("Who built the kiln?", texts)
+    >>> first.passage, first.best.text
+    ('kiln', 'Ada Brook')
+    """
 
     passage: Key  # the number of the document in the sequence, or its name in the mapping
     # `no_answer` is the probability that none of the pieces has an answer.

@@ -115,7 +115,7 @@ class AnswerOptions:
             raise ReadletError(f"min-confidence: {level!r:.40}; {remedy}")
         # At 1 everything would have no answer, whatever the passage.
         if share is not None and not _is_share(share):
-            remedy = "give a number from 0 to 1, which is excluded"
+            remedy = "give a number from 0 to less than 1"
             raise ReadletError(f"unanswerable-share: {share!r:.40}; {remedy}")
         for code in (self.language, self.question_language):
             if not isinstance(code, str) or (code and not language_code(code)):

@@ -17,7 +17,7 @@ _ALSO = ("metrics.json", "NOTICE.md")
 
 @dataclass(frozen=True)
 class Published:
-    """What was sent, or would be."""
+    """What was sent, or would be: the result of `publish`."""
 
     files: dict[str, int]
     """Sizes in bytes by name."""

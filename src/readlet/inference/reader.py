@@ -89,8 +89,8 @@ class Reader(TrainedModel, Answerer):
 
         A question is a pair (question, context), a dict with "question" and "context", and
         "language" and "question_language" where they are known, or an `Example`. The options may be
-        given as keyword arguments. After the last one warnings report how many questions were too
-        long to be read whole, or in a language that the reader was not trained on.
+        given as keyword arguments. After the last one warnings report how many questions were
+        empty, too long to be read whole, or in a language that the reader was not trained on.
 
         >>> text = "Ada Brook built the kiln in 1881."
         >>> asked = [("Who built the kiln?", text), ("When was it built?", text)]
@@ -110,7 +110,14 @@ class Reader(TrainedModel, Answerer):
         calibration = self._calibration_for(options.unanswerable_share)
         predictor = Predictor(self.scorer, calibration, self.rows_at_once, options)
         foreign = ForeignLanguages(self.languages)
-        remaining = map(options.in_languages, as_examples(asked))
+        blank = 0
+
+        def counted(example: Example) -> Example:
+            nonlocal blank
+            blank += not example.question.strip()
+            return options.in_languages(example)
+
+        remaining = map(counted, as_examples(asked))
         chunks = iter(lambda: list(islice(remaining, self.chunk)), [])
         cut, counts = 0, Counter[str]()
         for answered in map_chunks(AnswerChunk(predictor, foreign), chunks):
@@ -119,6 +126,8 @@ class Reader(TrainedModel, Answerer):
             yield from answered.predictions
         if cut:
             warn_caller(f"{cut:,} × {LONG_QUESTION}")
+        if blank:
+            warn_caller(f"{blank:,} × question without text")
         del counts[""]
         for language, count in counts.most_common():
             warn_caller(foreign.message(language, count))

@@ -16,9 +16,11 @@ from numpy.typing import NDArray
 from readlet.text.words import word_spans
 
 # Cells are separated by bars, tabs or wide gaps. A line ends a part, except for a line of running
-# text that was broken at a certain width: it is long, and the next one goes on in lower case.
+# text that was broken at a certain width: it is long, and the next one goes on in lower case
+# without a name of its own, as rows of tables have.
 _CUT = re.compile(r"[ \t]*(?:\t|\||[ ]{2,}|(?P<line>\r?\n)\s*)[ \t]*")
 _LONG = 40  # characters of a line
+_FIELD = re.compile(r"[\w /()-]{1,40}: ")
 _MOST = 600  # on each side of a span; anything longer is not a sentence, but a table or a log
 _SENTENCE_ENDS = re.compile(r"[.!?…]['\"”’»)\]]*\s+|[。！？]")
 # Punctuation that no answer begins or ends with; others, such as - or %, may belong to it.
@@ -89,6 +91,7 @@ def _parts(text: str) -> Iterator[tuple[int, bool]]:
             and text.count("\n", start, end) == 1
             and start - text.rfind("\n", 0, start) > _LONG
             and text[end : end + 1].islower()
+            and not _FIELD.match(text, end)
         )
         if not goes_on:
             yield end, is_line

@@ -75,7 +75,10 @@ export class Card {
     const { sentence } = candidate;
     const start = units(sentence, candidate.start - candidate.sentence_start);
     const end = units(sentence, candidate.end - candidate.start, start);
-    const mark = element("mark", { text: sentence.slice(start, end) });
+    const mark = element("mark", {
+      text: sentence.slice(start, end),
+      class: `reader-${this.number % 6}`,
+    });
     return [element("bdi", {}, sentence.slice(0, start), mark, sentence.slice(end))];
   }
 
