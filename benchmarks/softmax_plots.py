@@ -21,7 +21,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from readlet.engine.weight_selection import Scores
+from readlet.engine.loop import Scores
 from readlet.errors import ReadletError
 from readlet.experiments.store import read_log
 from readlet.models.recipe_files import load_recipe

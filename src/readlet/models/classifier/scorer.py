@@ -206,7 +206,7 @@ class ClassifierFamily(PretrainedFamily, ClassFamily):
             # Two scores of deviation 1 are 1 and -1, whatever the weights are: no gradient.
             fault = f"NormSoftmax over two classes learns nothing at {loss.gamma}"
             raise ReadletError(f"loss.gamma: {fault}; give a small number, such as 0.01")
-        network = self.network(recipe, encoder.config)
+        network = self.trained_network(recipe, encoder.config, sides=1)
         return ClassifierScorer.on_network(network, encoder, _typed(recipe).config())
 
     def load(self, folder: Path, config: dict[str, Any]) -> ClassifierScorer:

@@ -22,7 +22,7 @@ from readlet.models.pretrained.family import (
 )
 from readlet.models.pretrained.inputs import SubwordInputs, load_subwords
 from readlet.models.torch_scorer import SpanLogits, TorchScorer, eagerly
-from readlet.nn.layer_mix import LayerMix, make_layer_mix
+from readlet.nn.layer_mix import SIDES, LayerMix, make_layer_mix
 from readlet.nn.softmax import normalised
 from readlet.recipe.recipe import Recipe
 from readlet.text.arrays import Arrays, Batches, check_length
@@ -182,7 +182,7 @@ class EncoderFamily(PretrainedFamily, SpanFamily):
         return SubwordRows.from_stored(stored)
 
     def build(self, recipe: Recipe, encoder: SubwordEncoder, *, can_abstain: bool) -> EncoderScorer:
-        network = self.network(recipe, encoder.config)
+        network = self.trained_network(recipe, encoder.config, SIDES)
         settings = _typed(recipe).config(null_answer=can_abstain)
         return EncoderScorer.on_network(network, encoder, settings)
 

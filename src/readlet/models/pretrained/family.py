@@ -10,7 +10,7 @@ import torch
 from tokenizers import Tokenizer
 
 from readlet.engine.optimiser import MixedPrecision, ParameterGroup, grouped
-from readlet.errors import bad_input
+from readlet.errors import ReadletError, bad_input
 from readlet.models.classifier.config import ClassifierConfig
 from readlet.models.classifier.recipe import ClassifierRecipe
 from readlet.models.config import Attention, StoredAs, norm_gamma
@@ -28,7 +28,7 @@ from readlet.models.pretrained.inputs import CONFIG, SentenceInputs, SubwordInpu
 from readlet.models.pretrained.norm_attention import use_norm_attention
 from readlet.models.torch_scorer import ModuleScorer, compiles
 from readlet.models.weights import STORED_FACTS, check_shapes, read_weights, rounded
-from readlet.nn.layer_mix import make_layer_mix
+from readlet.nn.layer_mix import compares_layers, make_layer_mix
 from readlet.recipe.recipe import Recipe, Training
 from readlet.storage.stored_files import damage_of
 from readlet.text.pretrained import encoder_digest, load_config, load_tokenizer
@@ -157,6 +157,16 @@ class PretrainedFamily(TrainableFamily):
         if recipe.training.start:
             return build_encoder(config, model.dropout)
         return load_pretrained(model.encoder, config, model.dropout)
+
+    def trained_network(
+        self, recipe: Recipe, config: dict[str, Any], sides: int
+    ) -> PretrainedEncoder:
+        """The network to train, if every parameter of the mix over it can learn."""
+        network, mix = self.network(recipe, config), _pretrained(recipe).model.mix
+        if network.layers == 1 and compares_layers(mix, sides):
+            fault = f"{mix!r} weights several layers, and this encoder has only one"
+            raise ReadletError(f"model.mix: {fault}; take 'last', or a deeper encoder")
+        return network
 
     def compile_ahead(self, recipe: Recipe, device: torch.device, start: Scorer | None) -> bool:
         """Compile the layers in a trial; the layers that are trained reuse the programs."""
