@@ -224,7 +224,7 @@ def training_data(squad: Path, out: Path, quac: Path | None) -> tuple[list[Path]
         whole = out / "squad-all.json.gz"
         real = list(read_examples(squad / "unanswerable-train-v2.0.json.gz"))
         write_examples(whole, by_article([*answerable, *real]))
-        split(str(whole), out / "squad.json.gz", {"train": 1 - HELD_OUT, "held": HELD_OUT}, 0)
+        split(str(whole), out, {"squad-train": 1 - HELD_OUT, "squad-held": HELD_OUT}, 0)
     if not rest.exists():
         write_examples(rest, read_examples(squad / "rest-dev-v2.0.json.gz"))
     own = out / "own.json.gz"

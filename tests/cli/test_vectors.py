@@ -42,7 +42,6 @@ def test_align_check_and_merge(readlet: Run, files: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("es.vec", "1 4\ns1 1 2 3 4\ns2 1 2 3 4\n", "es.vec: line 3: "),
         ("train.tsv", "s1\n", "train.tsv: line 1: "),
         ("train.tsv", "t1 s1\n", "train.tsv: "),
     ],

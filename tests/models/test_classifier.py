@@ -138,7 +138,7 @@ def test_it_starts_from_another_classifier(
     )
     with pytest.raises(ReadletError, match="label 'a' is not among the classes"):
         train_reader(recipe, tmp_path / "next", resume=False)
-    with pytest.raises(ReadletError, match="has pairs of texts, but the classifier reads single"):
+    with pytest.raises(ReadletError, match="has pairs of texts, where single texts are read"):
         train_reader(classifier_recipe("pairs", start), tmp_path / "pairs", resume=False)
 
 

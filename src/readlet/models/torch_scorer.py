@@ -8,7 +8,7 @@ import sys
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
@@ -156,19 +156,35 @@ def _gold(log_p: Tensor, keep: Tensor, labels: Tensor, smoothing: float) -> Tens
     return (1 - smoothing) * gold + smoothing * spread
 
 
+_LOCK = Lock()
 _SCORING = Lock()
+_INSIDE = 0
+_IS_SET = False
+_STANCE = ExitStack()
 
 
-def eagerly() -> AbstractContextManager[object]:
+@contextmanager
+def eagerly() -> Iterator[None]:
     """Inside the `with`, compiled modules run eagerly.
 
-    Torch has one setting for all threads. It is in the compiler, whose import takes two seconds;
-    nothing is compiled before it is imported.
+    Torch has one setting for all threads, and would not restore it if two of them overlap: the
+    first thread sets it, the last one restores it. Setting it imports the compiler, which takes
+    two seconds; nothing is compiled before it is imported.
     """
-    if "torch._dynamo" not in sys.modules:
-        return nullcontext()
-    stance: AbstractContextManager[object] = torch.compiler.set_stance("force_eager")
-    return stance
+    global _INSIDE, _IS_SET
+    with _LOCK:
+        if not _IS_SET and "torch._dynamo" in sys.modules:
+            _STANCE.enter_context(torch.compiler.set_stance("force_eager"))
+            _IS_SET = True
+        _INSIDE += 1
+    try:
+        yield
+    finally:
+        with _LOCK:
+            _INSIDE -= 1
+            if not _INSIDE:
+                _STANCE.close()
+                _IS_SET = False
 
 
 def compiles(trial: Callable[[], None]) -> bool:
