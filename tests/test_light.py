@@ -115,7 +115,6 @@ def test_a_server_answers() -> None:
         ("evaluate", MODELS / "classifier", "s.csv"),
         ("classify", MODELS / "classifier", "s.csv", "--out", "labels.csv"),
         ("serve", MODELS / "encoder"),
-        ("vectors", "encode", "minilm", "--words", "q.csv", "--out", "words.vec"),
     ],
     ids=lambda words: " ".join(map(str, words[:2])),
 )
