@@ -90,7 +90,7 @@ def run_steps(python: Path, folder: Path, data: str, only: list[str]) -> dict[st
 
 
 def output_of(path: Path) -> Any:
-    """A model as digests of its tensors, with what its metrics say; a file as its JSON values."""
+    """A model as digests of its tensors; a file as its JSON values."""
     if path.is_dir():
         with safe_open(path / "model.safetensors", "numpy") as tensors:
             names = sorted(tensors.keys())

@@ -14,8 +14,8 @@ from readlet.data import read_examples
 from readlet.evaluation.classification import (
     ACCURACY,
     F1,
-    MATTHEWS,
     class_items,
+    matthews_of,
 )
 from readlet.evaluation.squad import SPANS, rules_of, score_questions, summary
 from readlet.evaluation.statistics import (
@@ -29,6 +29,8 @@ from readlet.evaluation.statistics import (
 )
 from readlet.evaluation.task import Metric
 from readlet.types import Example, Prediction
+
+MATTHEWS = matthews_of(2)
 
 # --- summaries ------------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from readlet.evaluation.classification import MATTHEWS, class_items
+from readlet.evaluation.classification import class_items, matthews_of
 from readlet.experiments.formatting import write_report
 from readlet.experiments.grid import Grid, expand
 from readlet.experiments.report import Report, build_report, report_on
@@ -74,7 +74,7 @@ def report_of(grid: Grid, out: Path) -> Report:
 def matthews(predicted: Sequence[int], rows: Sequence[int] | None = None) -> float:
     chosen = range(len(LABELS)) if rows is None else rows
     items = class_items([LABELS[n] for n in chosen], [predicted[n] for n in chosen])
-    return MATTHEWS.score(items)
+    return matthews_of(2).score(items)
 
 
 def test_a_difference_in_matthews_correlation(grid: Grid, tmp_path: Path) -> None:

@@ -79,7 +79,6 @@ def macro_f1_of(classes: int) -> Metric:
     return Metric("macro_f1", "Macro F1", _columns(range(classes)), macro_f1)
 
 
-MATTHEWS = matthews_of(2)
 _METRICS: dict[str, Callable[[int], Metric]] = {
     "accuracy": lambda _: ACCURACY,
     "macro_f1": macro_f1_of,
